@@ -1,0 +1,9 @@
+"""What goes wrong in the user's hands: one sentence that says what is wrong and what to do."""
+
+
+class Refusal(Exception):
+    """The request cannot be met as it stands.
+
+    The message is one sentence for a person. The command line prints it after ``iclgd: `` and exits with 2;
+    anything that is not a Refusal is a bug and keeps its traceback.
+    """
