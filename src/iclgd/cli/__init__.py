@@ -56,7 +56,10 @@ def main(args: list[str] | None = None) -> None:
         print(f"iclgd: {refusal}", file=sys.stderr)
         sys.exit(2)
     except click.UsageError as usage:
-        print(f"iclgd: {usage.format_message()} See `{usage.ctx.command_path if usage.ctx else 'iclgd'} --help`.", file=sys.stderr)
+        print(
+            f"iclgd: {usage.format_message()} See `{usage.ctx.command_path if usage.ctx else 'iclgd'} --help`.",
+            file=sys.stderr,
+        )
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         print("iclgd: stopped.", file=sys.stderr)

@@ -1,0 +1,52 @@
+"""`iclgd doctor`: whether the lab can work with a model."""
+
+from typing import Any
+
+import click
+
+from iclgd.cli.options import MODEL, model_spec, options
+
+EXAMPLES = """\b
+Examples:
+  iclgd doctor smollm2-135m
+  iclgd doctor ./my-model --dtype bfloat16
+  iclgd doctor Qwen/Qwen3-0.6B
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("model")
+@options(MODEL[1:])
+def command(**given: Any) -> None:
+    """Whether the lab can work with MODEL, in seconds."""
+    from iclgd.errors import Refusal
+    from iclgd.models.doctor import long_labels, parity
+    from iclgd.models.load import load_subject
+    from iclgd.report.terminal import say, table, working
+
+    with working(f"loading {given['model']}"):
+        subject = load_subject(model_spec(given))
+    layout, long = subject.layout, long_labels(subject)
+    with working("comparing captured attention with the model's own"):
+        found = parity(subject)
+    how = {
+        "registered": "registered attention function",
+        "intercepted": "softmax intercepted under eager attention",
+    }[subject.capture]
+    grouped = f"{layout.key_heads} key heads" if layout.key_heads < layout.heads else "a key head each"
+    bos = subject.tokenizer.bos_token
+    rows = [
+        ["architecture", f"{type(subject.model).__name__} ({layout.family})"],
+        ["layers", str(layout.layers)],
+        ["heads", f"{layout.heads}, {grouped}"],
+        ["context", f"{subject.room:,} tokens" if subject.room else "no limit known"],
+        ["starts with", bos if bos else "nothing (the tokenizer has no bos)"],
+        ["attention", how],
+        ["K and V", layout.projections()],
+        ["label words", "; ".join(long) if long else "one token each, in every task of the library"],
+        ["parity", f"max |Δlogits| = {found.difference:.2g} of {found.scale:.3g}"],
+    ]
+    say(table(["", ""], rows))
+    if not found.holds:
+        raise Refusal(f"{given['model']} cannot be used in {given['dtype']}: captured attention differs from its own.")
+    say(f"\nready   iclgd trace --model {given['model']}")

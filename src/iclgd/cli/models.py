@@ -1,0 +1,48 @@
+"""`iclgd models`: the embedded models, and fetching them ahead of time."""
+
+import sys
+
+import click
+
+from iclgd.models.embedded import EMBEDDED, accept_terms, cache_folder, fetch, gguf_path, terms_accepted
+from iclgd.report.terminal import say, table, working
+
+EXAMPLES = """\b
+Examples:
+  iclgd models
+  iclgd models fetch smollm2-135m
+  iclgd models fetch gemma3-270m --accept-terms
+"""
+
+
+@click.group(invoke_without_command=True, epilog=EXAMPLES)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """List the embedded models, or fetch one."""
+    if context.invoked_subcommand is not None:
+        return
+    rows = [
+        [name, "in cache" if gguf_path(model).is_file() else f"{model.size / 1e6:.0f} MB", model.licence, model.about]
+        for name, model in EMBEDDED.items()
+    ]
+    say(table(["model", "download", "licence", "what it is"], rows))
+    say(f"\ncache   {cache_folder()}")
+
+
+@command.command("fetch")
+@click.argument("name")
+@click.option("--accept-terms", "accept", is_flag=True, help="You have read the model's terms and accept them.")
+def fetch_command(name: str, accept: bool) -> None:
+    """Download an embedded model, check it, and unpack it once."""
+    from iclgd.models.gguf import converted
+
+    model = EMBEDDED[name]
+    if not terms_accepted(model) and not accept and sys.stdin.isatty():
+        accept = click.confirm(f"{model.name} is under the {model.licence} ({model.terms}). Do you accept them?")
+    if accept:
+        accept_terms(model)
+    with working(f"fetching {name}"):
+        path = fetch(model)
+    with working(f"unpacking {name}, once"):
+        folder = converted(path, model.sha256)
+    say(f"{name}   {folder}")

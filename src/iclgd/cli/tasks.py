@@ -1,0 +1,35 @@
+"""`iclgd tasks`: which tasks there are, and how one of them asks."""
+
+import click
+
+from iclgd.report.terminal import say, table
+from iclgd.tasks.text import all_tasks, find_task
+
+EXAMPLES = """\b
+Examples:
+  iclgd tasks             all tasks
+  iclgd tasks sst2        the wording of one
+  iclgd tasks mine.yaml   check a task file of your own
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """List the tasks, or show one."""
+    if name is None:
+        rows = [
+            [task.name, str(len(task.labels)), "here" if task.examples else "--data", task.title]
+            for task in all_tasks()
+        ]
+        say(table(["task", "classes", "examples", "what it asks"], rows))
+        say(
+            "\nA task of your own is one YAML file beside one JSONL, CSV or Parquet file: `iclgd tasks mine.yaml` checks it."
+        )
+        return
+    task, _ = find_task(name)
+    say(f"{task.name} · version {task.version} · {task.title}\n")
+    say(f"template   {task.template}{task.join}<label>")
+    say(f"labels     {' / '.join(task.labels)}")
+    say(f"splits     demonstrations from {task.splits.train}, queries from {task.splits.queries}")
+    say(f"source     {task.source}")

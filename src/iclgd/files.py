@@ -1,0 +1,62 @@
+"""Files that are whole or not there: everything is built aside and moved into place."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from iclgd.errors import Refusal
+
+
+def file_sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def aside(target: Path) -> Iterator[Path]:
+    """A path to build a file or folder under; moved to ``target`` if the block ends well, removed if not.
+
+    Two processes may build the same thing: the first to finish wins and the other's work is dropped.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
+    except OSError as error:
+        raise Refusal(f"cannot write to {target.parent}: {error.strerror}.") from None
+    try:
+        part = folder / target.name
+        yield part
+        if not target.exists():
+            try:
+                os.replace(part, target)
+            except OSError:
+                if not target.exists():  # else another process was faster
+                    raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_output(target: Path, overwrite: bool) -> None:
+    """Refuse, before any work is done, an output folder that could not be written in the end."""
+    if target.exists() and not overwrite:
+        raise Refusal(f"{target} exists already: give another --out, or --overwrite to replace it.")
+    if target.exists() and not target.is_dir():
+        raise Refusal(f"{target} is a file, not a folder: give another --out.")
+    nearest = next(parent for parent in (target, *target.absolute().parents) if parent.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise Refusal(f"cannot write to {target}: {nearest} is not a writable folder.")
+
+
+@contextmanager
+def output_folder(target: Path, overwrite: bool) -> Iterator[Path]:
+    """A new folder to fill, put in the place of ``target`` when the block ends well."""
+    check_output(target, overwrite)
+    with aside(target) as folder:
+        folder.mkdir()
+        yield folder
+        if overwrite and target.exists():
+            shutil.rmtree(target)

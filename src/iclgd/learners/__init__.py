@@ -1,0 +1,1 @@
+"""Learners: what turns demonstrations into a changed predictor."""

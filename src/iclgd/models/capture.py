@@ -1,0 +1,166 @@
+"""Attention that can be looked into, without patching a model.
+
+One attention function and its mask are registered with transformers. A call of the model hands it a `Tape`, which
+says which query rows to keep and where the shared prefix's keys and values are; nothing is global. Architectures
+that ignore the switch are captured by intercepting ``softmax`` under eager attention instead.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
+from transformers.masking_utils import eager_mask
+
+NAME = "iclgd"
+
+
+@dataclass
+class Tape:
+    """What one forward pass is asked to keep of its attention, and what it kept.
+
+    ``rows`` are token indices of the input, one set for each sequence; ``logits`` are the scaled (and soft-capped,
+    where the model does that) scores before the mask and the softmax, of those rows, over prefix and own tokens.
+    """
+
+    rows: Int[Tensor, "batch row"]
+    prefix: "Prefix | None" = None
+    logits: dict[int, Float[Tensor, "batch row head key"]] = field(default_factory=dict)
+
+    def keep(self, layer: int, scores: Float[Tensor, "batch head query key"]) -> None:
+        rows = self.rows.to(scores.device)
+        index = rows[:, None, :, None].expand(-1, scores.shape[1], -1, scores.shape[3])
+        self.logits[layer] = scores.gather(2, index).transpose(1, 2)
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Keys and values of a context that every query shares: one copy, whatever the batch."""
+
+    length: int
+    layers: tuple[tuple[Tensor, Tensor], ...]  # each (1, key head, length, dim)
+
+
+class SharedLayer(DynamicLayer):
+    """A cache layer that counts the prefix but hands back only the new keys and values; attention adds the rest."""
+
+    def __init__(self, keys: Tensor, values: Tensor):
+        super().__init__()
+        self.lazy_initialization(keys, values)
+        self.keys, self.values = keys, values
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        return key_states, value_states
+
+
+def shared_cache(prefix: Prefix) -> Cache:
+    """For the registered attention: positions and masks count the prefix, nothing is copied."""
+    return Cache(layers=[SharedLayer(keys, values) for keys, values in prefix.layers])
+
+
+def expanded_cache(prefix: Prefix, batch: int) -> Cache:
+    """For architectures captured by interception: an ordinary cache with the prefix repeated for each sequence."""
+    cache = DynamicCache()
+    for layer, (keys, values) in enumerate(prefix.layers):
+        cache.update(keys.expand(batch, -1, -1, -1), values.expand(batch, -1, -1, -1), layer)
+    return cache
+
+
+def attention(
+    module: nn.Module,
+    query: Float[Tensor, "batch head query dim"],
+    key: Float[Tensor, "batch keyhead key dim"],
+    value: Float[Tensor, "batch keyhead key dim"],
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    tape: Tape | None = None,
+    **_: Any,
+) -> tuple[Tensor, Tensor]:
+    """softmax(q·k·scaling + mask) v, as the models' own eager code computes it, kept on the tape.
+
+    Keys may be grouped (fewer key heads than heads); ``softcap`` is Gemma-2's c·tanh(s/c); ``s_aux`` holds GPT-OSS's
+    sinks, one more score per head that takes weight and gives nothing. With a prefix on the tape, the scores over its
+    one copy stand in front of those over the own tokens; the mask already covers both. The softmax runs in float32
+    or better, in float64 for a float64 model.
+    """
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    groups = query.shape[1] // key.shape[1]
+    prefix = tape.prefix.layers[module.layer_idx] if tape is not None and tape.prefix is not None else None
+
+    scores = query @ repeat(key, groups).transpose(2, 3) * scaling  # batch head query own
+    if prefix is not None:
+        scores = torch.cat([shared_scores(query, prefix[0]) * scaling, scores], dim=-1)
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    if tape is not None:
+        tape.keep(int(module.layer_idx), scores)  # type: ignore[arg-type]
+    if attention_mask is not None:
+        scores = scores + attention_mask
+
+    precise = torch.promote_types(query.dtype, torch.float32)
+    if s_aux is not None:
+        sinks = s_aux.reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
+        scores = torch.cat([scores, sinks.to(scores.dtype)], dim=-1)
+    weights = torch.softmax(scores, dim=-1, dtype=precise).to(query.dtype)
+    if s_aux is not None:
+        weights = weights[..., :-1]
+    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
+
+    own = weights if prefix is None else weights[..., -key.shape[2] :]
+    output = own @ repeat(value, groups)
+    if prefix is not None:
+        output = output + shared_values(weights[..., : -key.shape[2]], prefix[1])
+    return output.transpose(1, 2).contiguous(), weights
+
+
+def repeat(states: Float[Tensor, "batch keyhead key dim"], groups: int) -> Float[Tensor, "batch head key dim"]:
+    return states if groups == 1 else states.repeat_interleave(groups, dim=1)
+
+
+def shared_scores(
+    query: Float[Tensor, "batch head query dim"], keys: Float[Tensor, "1 keyhead prefix dim"]
+) -> Float[Tensor, "batch head query prefix"]:
+    """q·k against one copy of the prefix: all rows of a key head become one matrix product."""
+    batch, heads, queries, dim = query.shape
+    rows = query.unflatten(1, (keys.shape[1], -1)).permute(1, 0, 2, 3, 4).reshape(keys.shape[1], -1, dim)
+    scores = rows @ keys[0].transpose(1, 2)  # keyhead batch·group·query prefix
+    return scores.view(keys.shape[1], batch, -1, queries, keys.shape[2]).permute(1, 0, 2, 3, 4).flatten(1, 2)
+
+
+def shared_values(
+    weights: Float[Tensor, "batch head query prefix"], values: Float[Tensor, "1 keyhead prefix dim"]
+) -> Float[Tensor, "batch head query dim"]:
+    """The weighted sum of one copy of the prefix's values: `shared_scores` with keys and queries swapped."""
+    return shared_scores(weights, values.transpose(2, 3))
+
+
+AttentionInterface.register(NAME, attention)
+AttentionMaskInterface.register(NAME, eager_mask)  # without it attention would silently see the future
+
+
+class Interception(TorchFunctionMode):
+    """Keeps what goes into the softmax of each attention module while it runs under eager attention.
+
+    ``current`` names the layer whose attention is running (set by hooks around it). Here the mask is already in the
+    scores: a key it hides (the future, or beyond a local window) has no score and is kept as 0.
+    """
+
+    def __init__(self, tape: Tape, current: Callable[[], int | None]):
+        super().__init__()
+        self.tape, self.current = tape, current
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        layer = self.current()
+        if layer is not None and func in (nn.functional.softmax, torch.softmax, Tensor.softmax):
+            scores = args[0].masked_fill(args[0] < torch.finfo(args[0].dtype).min / 2, 0)
+            batch = len(self.tape.rows)  # some models fold heads into the batch
+            self.tape.keep(layer, scores if scores.ndim == 4 else scores.view(batch, -1, *scores.shape[-2:]))
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,64 @@
+"""Whether the lab can work with a model: what it is, how it is captured, and whether capturing changes anything."""
+
+from dataclasses import dataclass
+
+import torch
+
+from iclgd.models.capture import NAME
+from iclgd.models.subject import Subject
+from iclgd.prompts import tokenize
+from iclgd.tasks.text import all_tasks
+
+
+@dataclass(frozen=True)
+class Parity:
+    """Next-token logits with captured attention against the model's own eager attention."""
+
+    difference: float  # max |Δlogits|
+    scale: float  # max |logits|
+
+    @property
+    def relative(self) -> float:
+        return self.difference / self.scale if self.scale else self.difference
+
+    @property
+    def holds(self) -> bool:
+        return self.relative <= 1e-5
+
+
+def parity(subject: Subject, length: int = 48, seed: int = 0) -> Parity:
+    """Captured against eager on random tokens: the whole sequence at once, and its second half behind a prefix."""
+    random = torch.Generator().manual_seed(seed)
+    half = length // 2
+    ids = torch.randint(subject.layout.config.vocab_size, (2, length), generator=random)
+    ids[1, :half] = ids[0, :half]
+    ids = ids.to(subject.device)
+    own = _own_logits(subject, ids)
+    rows = torch.arange(length, device=ids.device).expand(2, -1)
+    whole = subject.run(ids, rows, None).vocabulary
+    behind = subject.run(ids[:, half:], rows[:, : length - half], subject.encode(ids[0, :half].tolist())).vocabulary
+    difference = max(float((whole - own).abs().max()), float((behind - own[:, half:]).abs().max()))
+    return Parity(difference, float(own.abs().max()))
+
+
+def _own_logits(subject: Subject, ids: torch.Tensor) -> torch.Tensor:
+    """The model's own eager attention, with the capture switched off for the call."""
+    if subject.capture == "registered":
+        subject.model.set_attn_implementation("eager")
+    try:
+        with torch.no_grad():
+            return subject.model(ids).logits
+    finally:
+        if subject.capture == "registered":
+            subject.model.set_attn_implementation(NAME)
+
+
+def long_labels(subject: Subject) -> list[str]:
+    """Label words of the library's tasks that this tokenizer splits, as `task: word (n tokens)`."""
+    found = []
+    for task in all_tasks():
+        for label, word in enumerate(task.labels):
+            count = len(tokenize(subject.tokenizer, task.completion(label)))
+            if count > 1:
+                found.append(f"{task.name}: {word} ({count} tokens)")
+    return found

@@ -1,0 +1,128 @@
+"""GGUF files: dequantised once into safetensors, with a tokenizer that is checked rather than trusted."""
+
+import json
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from iclgd.errors import Refusal
+from iclgd.files import aside, file_sha256
+from iclgd.models.embedded import cache_folder
+
+NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # token types of the GGUF format
+CONVERSION = 1  # rises when the files written here change
+
+
+def converted(path: Path, digest: str | None = None) -> Path:
+    """The folder of float32 safetensors made from a GGUF file, made now if the cache has none.
+
+    ``digest`` is the file's SHA-256 where it has been checked already.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise Refusal(f"cannot read {path}: {error.strerror}.") from None
+    if magic != b"GGUF":
+        raise Refusal(f"{path} is not a GGUF file.")
+    digest = digest or file_sha256(path)
+    target = cache_folder() / "models" / f"{path.stem}-{digest[:12]}-v{CONVERSION}"
+    if not target.is_dir():
+        with aside(target) as folder:
+            _convert(path, folder)
+            (folder / "origin.json").write_text(json.dumps({"gguf": path.name, "sha256": digest}) + "\n")
+    return target
+
+
+def _convert(path: Path, folder: Path) -> None:
+    import torch
+    from safetensors.torch import save_file
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = _tokenizer(path)
+    try:
+        with redirect_stderr(StringIO()):  # its progress bar does not ask whether there is a terminal
+            model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
+    except Exception as error:  # a truncated file fails wherever its tensors happen to end
+        raise Refusal(
+            f"{path} cannot be read as weights; the file may be truncated ({type(error).__name__})."
+        ) from None
+    folder.mkdir()
+    config = model.config.to_dict()
+    for unwanted in ("quantization_config", "_name_or_path"):
+        config.pop(unwanted, None)
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+    tensors, seen = {}, set()
+    for name, tensor in model.state_dict().items():
+        if tensor.data_ptr() not in seen:  # tied weights once
+            seen.add(tensor.data_ptr())
+            tensors[name] = tensor.contiguous()
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    tokenizer.save_pretrained(folder)
+
+
+def _tokenizer(path: Path) -> Any:
+    """The tokenizer in the file. Sentencepiece ones ("llama") are built here: transformers 5.17 reads them as unigram
+    models with merge ranks for scores, which splits common words into pieces; later versions do not."""
+    from gguf import GGUFReader
+    from transformers import AutoTokenizer
+
+    try:
+        reader = GGUFReader(path)
+        kind = reader.get_field("tokenizer.ggml.model")
+    except (ValueError, IndexError, OSError) as error:
+        raise Refusal(f"{path} cannot be read; the file may be truncated ({error}).") from None
+    if kind is None:
+        raise Refusal(f"{path} holds no tokenizer.")
+    if kind.contents() == "llama":
+        return sentencepiece_tokenizer(reader)
+    return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+
+
+def sentencepiece_tokenizer(reader: Any) -> Any:
+    """A sentencepiece BPE tokenizer from the pieces, scores and types in a GGUF file.
+
+    Sentencepiece joins the adjacent pair whose joint piece has the best score. As a list of merges: every way to
+    split a piece into two known ones, best joint score first. Control pieces and pieces defined by the user are never
+    put together from parts: they are found in the text first.
+    """
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
+    from transformers import PreTrainedTokenizerFast
+
+    def field(name: str, default: Any = None) -> Any:
+        found = reader.get_field(f"tokenizer.ggml.{name}")
+        return default if found is None else found.contents()
+
+    pieces, scores, kinds = field("tokens"), field("scores"), field("token_type")
+    ids = {piece: index for index, piece in enumerate(pieces)}
+    model = models.BPE(ids, _merges(pieces, ids, scores, kinds), byte_fallback=True, fuse_unk=True, unk_token="<unk>")
+    tokenizer, added = Tokenizer(model), []
+    steps = [normalizers.Replace(" ", "▁")]
+    if field("add_space_prefix", True):
+        steps.insert(0, normalizers.Prepend(" "))
+    tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    for piece, kind in zip(pieces, kinds, strict=True):
+        if kind in (CONTROL, USER_DEFINED):
+            added.append(AddedToken(piece, special=kind == CONTROL, normalized=False))
+    tokenizer.add_tokens(added)
+    named = {role: field(f"{key}_token_id") for role, key in _ROLES.items()}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, **{role: pieces[index] for role, index in named.items() if index is not None}
+    )
+
+
+_ROLES = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
+
+
+def _merges(pieces: list[str], ids: dict[str, int], scores: list[float], kinds: list[int]) -> list[tuple[str, str]]:
+    ranked = []
+    for index, piece in enumerate(pieces):
+        if kinds[index] != NORMAL:
+            continue
+        for cut in range(1, len(piece)):
+            left, right = ids.get(piece[:cut]), ids.get(piece[cut:])
+            if left is not None and right is not None:
+                ranked.append((-scores[index], index, left, right))
+    return [(pieces[left], pieces[right]) for *_, left, right in sorted(ranked)]

@@ -1,0 +1,181 @@
+"""Where a model keeps what the lab touches: blocks, attention, its projections, the final norm, the unembedding.
+
+Names differ by architecture, and some keep queries, keys and values in one tensor. A table says which; an
+architecture that is not in it is taken for the common form (separate projections in ``self_attn``) and refused by
+name when that is not what it has.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from iclgd.errors import Refusal
+
+Part = Literal["kv", "qkv", "attention", "all"]
+Fused = Literal["thirds", "heads", "groups", "stacked"]
+
+
+@dataclass(frozen=True)
+class Names:
+    """Dotted names: of the list of blocks and the final norm from the model, of the rest from their parent."""
+
+    blocks: str = "model.layers"
+    norm: str = "model.norm"
+    attention: str = "self_attn"
+    out: str = "o_proj"
+    separate: tuple[str, str, str] | None = ("q_proj", "k_proj", "v_proj")
+    fused: tuple[str, Fused] | None = None
+
+
+COMMON = Names()
+TABLE: dict[str, Names] = {
+    "gpt2": Names("transformer.h", "transformer.ln_f", "attn", "c_proj", None, ("c_attn", "thirds")),
+    "opt": Names("model.decoder.layers", "model.decoder.final_layer_norm", out="out_proj"),
+    "gpt_neox": Names(
+        "gpt_neox.layers", "gpt_neox.final_layer_norm", "attention", "dense", None, ("query_key_value", "heads")
+    ),
+    "phi": Names(norm="model.final_layernorm", out="dense"),
+    "phi3": Names(separate=None, fused=("qkv_proj", "stacked")),
+    "xglm": Names(norm="model.layer_norm", out="out_proj"),
+    "gptj": Names("transformer.h", "transformer.ln_f", "attn", "out_proj"),
+    "gpt_neo": Names("transformer.h", "transformer.ln_f", "attn.attention", "out_proj"),
+    "bloom": Names("transformer.h", "transformer.ln_f", "self_attention", "dense", None, ("query_key_value", "heads")),
+    "falcon": Names(
+        "transformer.h", "transformer.ln_f", "self_attention", "dense", None, ("query_key_value", "groups")
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A parameter, or the entries of it along its output axis that belong to the part being trained."""
+
+    name: str
+    parameter: nn.Parameter
+    layer: int
+    keep: Tensor | None = None  # 0/1 along ``axis``; None: the whole parameter
+    axis: int = 0
+
+    def restrict(self, gradient: Tensor) -> Tensor:
+        """The gradient with everything outside the slot at zero."""
+        if self.keep is None:
+            return gradient
+        shape = [1] * gradient.ndim
+        shape[self.axis] = -1
+        return gradient * self.keep.to(gradient).view(shape)
+
+
+class Layout:
+    """The modules of one model, by role."""
+
+    def __init__(self, model: Any):
+        self.model, self.config = model, model.config.get_text_config()
+        self.family: str = self.config.model_type
+        self.names = TABLE.get(self.family, COMMON)
+        blocks = self._find(model, self.names.blocks)
+        self.blocks: Sequence[nn.Module] = list(blocks)
+        self.norm = self._find(model, self.names.norm)
+        self.attentions = [self._find(block, self.names.attention) for block in self.blocks]
+        self.outs = [self._find(attention, self.names.out) for attention in self.attentions]
+        self.unembedding: nn.Module = model.get_output_embeddings()
+        self.projections()  # refuse now what cannot be finetuned later
+
+    def _find(self, parent: Any, name: str) -> Any:
+        try:
+            return parent.get_submodule(name)
+        except AttributeError:
+            raise Refusal(
+                f"{type(self.model).__name__} is not supported: the lab looked for {name} in it and found none."
+            ) from None
+
+    @property
+    def layers(self) -> int:
+        return len(self.blocks)
+
+    @property
+    def heads(self) -> int:
+        return int(self.config.num_attention_heads)
+
+    @property
+    def key_heads(self) -> int:
+        if self.family == "falcon":
+            return self._falcon_key_heads()
+        return int(getattr(self.config, "num_key_value_heads", None) or self.heads)
+
+    def _falcon_key_heads(self) -> int:
+        if self.config.new_decoder_architecture:
+            return int(self.config.num_kv_heads)
+        return 1 if self.config.multi_query else self.heads
+
+    def projections(self) -> str:
+        """Where K and V live, in words."""
+        if self.names.separate is not None:
+            for name in self.names.separate:
+                self._find(self.attentions[0], name)
+            return f"{self.names.separate[1]} and {self.names.separate[2]}"
+        assert self.names.fused is not None
+        name, form = self.names.fused
+        self._find(self.attentions[0], name)
+        how = {
+            "thirds": "second and third thirds",
+            "heads": "interleaved by head",
+            "groups": "interleaved by key group",
+            "stacked": "below the queries",
+        }[form]
+        return f"{name} ({how})"
+
+    def slots(self, part: Part) -> list[Slot]:
+        """The parameters that a finetuned learner may change.
+
+        `kv`: key and value projections, weights and biases (Dai 2022, §4.1); `qkv`: the query projections too;
+        `attention`: everything inside the attention modules; `all`: every parameter (layer −1 outside the blocks).
+        """
+        if part == "all":
+            return self._all_slots()
+        slots = []
+        for layer, attention in enumerate(self.attentions):
+            if part == "attention":
+                chosen = [(name, parameter, None, 0) for name, parameter in attention.named_parameters()]
+            else:
+                chosen = self._projection_slots(attention, part)
+            slots += [Slot(f"{layer}.{name}", p, layer, keep, axis) for name, p, keep, axis in chosen]
+        return slots
+
+    def _all_slots(self) -> list[Slot]:
+        layer_of = {id(p): layer for layer, block in enumerate(self.blocks) for p in block.parameters()}
+        return [Slot(name, p, layer_of.get(id(p), -1)) for name, p in self.model.named_parameters()]
+
+    def _projection_slots(self, attention: nn.Module, part: Part) -> list[tuple[str, nn.Parameter, Tensor | None, int]]:
+        if self.names.separate is not None:
+            wanted = self.names.separate if part == "qkv" else self.names.separate[1:]
+            return [
+                (f"{name}.{kind}", parameter, None, 0)
+                for name in wanted
+                for kind, parameter in attention.get_submodule(name).named_parameters()
+            ]
+        assert self.names.fused is not None
+        name, form = self.names.fused
+        fused = attention.get_submodule(name)
+        keep = None if part == "qkv" else self._key_value_entries(form)
+        # GPT-2's Conv1D keeps (input, output); a Linear keeps (output, input); a bias has one axis
+        return [
+            (f"{name}.{kind}", parameter, keep, parameter.ndim - 1 if form == "thirds" else 0)
+            for kind, parameter in fused.named_parameters()
+        ]
+
+    def _key_value_entries(self, form: Fused) -> Tensor:
+        """1 where an output entry of the fused projection is a key or a value, 0 where it is a query."""
+        heads, groups = self.heads, self.key_heads
+        size = int(getattr(self.config, "head_dim", None) or self.config.hidden_size // heads)
+        if form == "thirds":  # [q of all heads, k of all heads, v of all heads]
+            pattern = [0] * heads + [1] * heads + [1] * heads
+        elif form == "heads":  # head by head: [q, k, v]
+            pattern = [0, 1, 1] * heads
+        elif form == "groups":  # key group by key group: [its queries, k, v]
+            pattern = ([0] * (heads // groups) + [1, 1]) * groups
+        else:  # [q of all heads, k of all groups, v of all groups]
+            pattern = [0] * heads + [1] * (2 * groups)
+        return torch.tensor(pattern).repeat_interleave(size)

@@ -1,0 +1,171 @@
+"""A language model the lab can work with: its tokenizer, its layout, and a forward pass that is captured."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from transformers.cache_utils import DynamicCache
+
+from iclgd.errors import Refusal
+from iclgd.models.capture import NAME, Interception, Prefix, Tape, expanded_cache, shared_cache
+from iclgd.models.layout import Layout, Part, Slot
+
+How = Literal["registered", "intercepted"]
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What one forward pass did at the rows it was asked about."""
+
+    vocabulary: Float[Tensor, "batch row token"]  # next-token logits
+    outputs: Float[Tensor, "batch layer row dim"]  # attention after its output projection, before the residual
+    logits: Float[Tensor, "batch layer row head key"]  # scores before mask and softmax, own tokens only
+
+
+class Subject:
+    """A causal language model, ready to be traced and finetuned. Its weights never keep a gradient by themselves."""
+
+    def __init__(self, model: Any, tokenizer: Any, name: str):
+        self.model, self.tokenizer, self.name = model.eval().requires_grad_(False), tokenizer, name
+        self.layout = Layout(model)
+        self.capture: How = self._choose_capture()
+
+    # what it is
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.get_input_embeddings().weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.model.dtype
+
+    @property
+    def room(self) -> int | None:
+        """How many tokens the model's context holds; None where positions have no bound."""
+        length = getattr(self.layout.config, "max_position_embeddings", None) or getattr(
+            self.layout.config, "n_positions", None
+        )
+        return int(length) if length else None
+
+    # captured forward passes
+
+    def run(self, ids: Int[Tensor, "batch token"], rows: Int[Tensor, "batch row"], prefix: Prefix | None) -> Captured:
+        """One forward pass over right-padded sequences behind a shared prefix, captured at ``rows``.
+
+        Padding on the right needs no mask: attention is causal and the rows asked for come before it.
+        """
+        tape, outputs = Tape(rows, prefix if self.capture == "registered" else None), {}
+        current: list[int | None] = [None]
+
+        def keep_output(layer: int, out: Tensor) -> None:
+            index = rows.to(out.device)[..., None].expand(-1, -1, out.shape[-1])
+            outputs[layer] = out.gather(1, index)
+
+        def keep_rows(hidden: Tensor) -> Tensor:
+            return hidden.gather(1, rows.to(hidden.device)[..., None].expand(-1, -1, hidden.shape[-1]))
+
+        with ExitStack() as stack, torch.no_grad():
+            for layer, out in enumerate(self.layout.outs):
+                handle = out.register_forward_hook(lambda _m, _a, y, layer=layer: keep_output(layer, y))
+                stack.callback(handle.remove)
+            handle = self.layout.unembedding.register_forward_pre_hook(lambda _m, args: (keep_rows(args[0]),))
+            stack.callback(handle.remove)
+            extra: dict[str, Any] = {}
+            if self.capture == "registered":
+                extra["tape"] = tape
+            else:
+                stack.enter_context(_announced(self.layout.attentions, current))
+                stack.enter_context(Interception(tape, lambda: current[0]))
+            vocabulary = self.model(
+                ids, past_key_values=self._cache(prefix, len(ids)), use_cache=prefix is not None, **extra
+            ).logits
+        self._assert_all_layers(tape, outputs)
+        own, device = ids.shape[1], vocabulary.device
+        return Captured(
+            vocabulary,
+            torch.stack([outputs[layer].to(device) for layer in range(self.layout.layers)], 1),
+            torch.stack([tape.logits[layer][..., -own:].to(device) for layer in range(self.layout.layers)], 1),
+        )
+
+    def encode(self, ids: Sequence[int]) -> Prefix | None:
+        """Keys and values of a context, computed once; None for an empty one."""
+        if not ids:
+            return None
+        cache = DynamicCache()  # not the model's own choice: a sliding-window cache would forget
+        with torch.no_grad():
+            self.model(self.tensor([ids]), past_key_values=cache, use_cache=True, logits_to_keep=1)
+        return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in cache.layers))  # type: ignore[misc]
+
+    def _cache(self, prefix: Prefix | None, batch: int) -> Any:
+        if prefix is None:
+            return None
+        return shared_cache(prefix) if self.capture == "registered" else expanded_cache(prefix, batch)
+
+    def tensor(self, ids: Sequence[Sequence[int]]) -> Int[Tensor, "batch token"]:
+        """Token ids padded on the right."""
+        width = max(map(len, ids))
+        padded = [list(row) + [0] * (width - len(row)) for row in ids]
+        return torch.tensor(padded, device=self.device)
+
+    # what can be changed
+
+    @contextmanager
+    def training(self, part: Part) -> Iterator[list[Slot]]:
+        """The parameters of a part, free to be changed in place; restored bit for bit on the way out, whatever happens."""
+        slots = self.layout.slots(part)
+        before = [slot.parameter.detach().clone() for slot in slots]
+        for slot in slots:
+            slot.parameter.requires_grad_(True)
+        try:
+            yield slots
+        finally:
+            for slot, value in zip(slots, before, strict=True):
+                slot.parameter.requires_grad_(False)
+                slot.parameter.grad = None
+                slot.parameter.copy_(value)
+
+    # how attention is captured
+
+    def _choose_capture(self) -> How:
+        for how, implementation in (("registered", NAME), ("intercepted", "eager")):
+            self.capture = how  # type: ignore[assignment]
+            try:
+                self.model.set_attn_implementation(implementation)
+                self.run(self.tensor([[0, 1, 2]]), torch.tensor([[1, 2]], device=self.device), None)
+            except (_NotCaptured, ValueError):
+                continue
+            return how  # type: ignore[return-value]
+        raise Refusal(
+            f"{type(self.model).__name__} cannot be captured: its attention neither goes through the registered "
+            "function nor through a softmax that can be seen in every layer."
+        )
+
+    def _assert_all_layers(self, tape: Tape, outputs: dict[int, Tensor]) -> None:
+        wanted = set(range(self.layout.layers))
+        if set(tape.logits) != wanted or set(outputs) != wanted:
+            raise _NotCaptured(f"captured {len(tape.logits)} of {len(wanted)} layers of {type(self.model).__name__}")
+
+
+class _NotCaptured(RuntimeError):
+    """Fewer layers were captured than the model has: nothing of it may be used."""
+
+
+@contextmanager
+def _announced(attentions: Sequence[nn.Module], current: list[int | None]) -> Iterator[None]:
+    """``current[0]`` is the layer whose attention module is running, None outside."""
+
+    def enter(layer: int) -> None:
+        current[0] = layer
+
+    with ExitStack() as stack:
+        for layer, module in enumerate(attentions):
+            before = module.register_forward_pre_hook(lambda _m, _a, layer=layer: enter(layer))
+            after = module.register_forward_hook(lambda *_: current.__setitem__(0, None), always_call=True)
+            stack.callback(before.remove)
+            stack.callback(after.remove)
+        yield

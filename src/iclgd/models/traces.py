@@ -1,0 +1,104 @@
+"""Traces: what a predictor did on each query, at the named positions."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from iclgd.models.capture import Prefix
+from iclgd.models.subject import Subject
+from iclgd.prompts import Ids, Prompts
+
+Progress = Callable[[int], None]  # told how many queries were just finished
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one predictor did on the queries of an episode, on the CPU.
+
+    The position axis is `prompt`, `label` (see prompts.py). Keys are the query's own tokens followed by the class-0
+    label word; ``keys`` says which of them exist at a position, and ``logits`` is 0 where they do not.
+    """
+
+    scores: Float[Tensor, "query label"]  # log p(label word | prompt), mean over its tokens
+    outputs: Float[Tensor, "query layer position dim"]
+    logits: Float[Tensor, "query layer position head key"]
+    keys: Bool[Tensor, "query position key"]
+    answers: tuple[int, ...]
+
+    @property
+    def right(self) -> Bool[Tensor, " query"]:
+        return self.scores.argmax(-1) == torch.tensor(self.answers)
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.right.double().mean())
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A subject, as it is now, behind a context that every query shares."""
+
+    subject: Subject
+    prefix: Prefix | None
+
+    def trace(self, prompts: Prompts, tokens: int = 1024, progress: Progress | None = None) -> Trace:
+        """The trace of every query; ``tokens`` bounds a batch, padding and label word included."""
+        total = len(prompts.queries)
+        width = max(map(len, prompts.queries)) + len(prompts.labels[0])
+        layers, heads = self.subject.layout.layers, self.subject.layout.heads
+        keep = torch.promote_types(self.subject.dtype, torch.float32)
+        scores = torch.empty(total, len(prompts.labels), dtype=keep)
+        logits = torch.zeros(total, layers, 2, heads, width, dtype=keep)
+        keys = torch.zeros(total, 2, width, dtype=torch.bool)
+        outputs: Tensor | None = None
+        single = all(len(label) == 1 for label in prompts.labels)
+        for batch in batches([len(query) for query in prompts.queries], tokens):
+            queries = [prompts.queries[i] for i in batch]
+            ids = self.subject.tensor([query + prompts.labels[0] for query in queries])
+            last = torch.tensor([[len(q) - 1, len(q) + len(prompts.labels[0]) - 1] for q in queries])
+            captured = self.subject.run(ids, last.to(ids.device), self.prefix)
+            if outputs is None:
+                outputs = torch.empty(total, *captured.outputs.shape[1:], dtype=keep)
+            outputs[batch] = captured.outputs.to("cpu", keep)
+            own = captured.logits.shape[-1]
+            exist = torch.arange(own) <= last[..., None]  # batch position key
+            keys[batch, :, :own] = exist
+            logits[batch, ..., :own] = captured.logits.to("cpu", keep) * exist[:, None, :, None, :]
+            if single:
+                words = torch.tensor([label[0] for label in prompts.labels], device=ids.device)
+                scores[batch] = captured.vocabulary[:, 0].to(keep).log_softmax(-1)[:, words].cpu()
+            else:
+                scores[batch] = self._scores(queries, prompts.labels, keep)
+            if progress is not None:
+                progress(len(batch))
+        assert outputs is not None
+        return Trace(scores, outputs, logits, keys, prompts.answers)
+
+    def _scores(self, queries: Sequence[Ids], labels: Sequence[Ids], keep: torch.dtype) -> Float[Tensor, "query label"]:
+        """Mean log-probability of label words of any length, each read behind its query."""
+        columns = []
+        for label in labels:
+            ids = self.subject.tensor([query + label for query in queries])
+            # the token at row r predicts the one after it: len(label) rows from the prompt's last token on
+            rows = torch.tensor(
+                [[len(query) - 1 + i for i in range(len(label))] for query in queries], device=ids.device
+            )
+            vocabulary = self.subject.run(ids, rows, self.prefix).vocabulary.to(keep).log_softmax(-1)
+            targets = torch.tensor(label, device=vocabulary.device).expand(len(queries), -1)
+            columns.append(vocabulary.gather(-1, targets[..., None])[..., 0].mean(-1).cpu())
+        return torch.stack(columns, -1)
+
+
+def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Indices in batches of similar length, at most ``tokens`` each after padding; at least one a batch."""
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        if batch and (len(batch) + 1) * (lengths[index] + 1) > tokens:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

@@ -1,0 +1,137 @@
+"""Demonstrations and queries as token ids, piece by piece, so that positions can be named.
+
+The context is ``[bos] + demo + separator + demo + separator + …`` and a query follows it; without demonstrations the
+context is ``[bos]`` alone, or nothing where the tokenizer has no bos. Each demonstration, each separator, each query
+and each label word is tokenised on its own and the ids are joined: a query has the same tokens in every setting.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iclgd.errors import Refusal
+from iclgd.spec import PromptSpec
+from iclgd.tasks.episodes import Episode
+
+Ids = tuple[int, ...]
+POSITIONS = ("prompt", "label")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """One demonstration: all its tokens, the last ``len(label)`` of which are the label word."""
+
+    ids: Ids
+    label: Ids
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """An episode in tokens.
+
+    A query's tokens are followed by the class-0 label word, so that two positions can be named: `prompt`, the
+    prompt's last token, where the label is predicted; and `label`, the last token of that label word, where the code
+    of Dai 2022 and Deutch 2023 measured.
+    """
+
+    bos: Ids
+    demos: tuple[Demo, ...]
+    separator: Ids
+    queries: tuple[Ids, ...]
+    labels: tuple[Ids, ...]
+    answers: tuple[int, ...]
+    dropped: int = 0  # demonstrations left out because they did not fit
+
+    @property
+    def context(self) -> Ids:
+        """What stands before a query when the demonstrations are read."""
+        return self.bos + tuple(token for demo in self.demos for token in demo.ids + self.separator)
+
+    @property
+    def context_demos(self) -> tuple[range, ...]:
+        """Where each demonstration's own tokens lie in the context."""
+        spans, start = [], len(self.bos)
+        for demo in self.demos:
+            spans.append(range(start, start + len(demo.ids)))
+            start += len(demo.ids) + len(self.separator)
+        return tuple(spans)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest query with the longest label word."""
+        return max(map(len, self.queries)) + max(map(len, self.labels))
+
+
+def tokenize(tokenizer: Any, text: str) -> Ids:
+    """The ids of a piece of text: no bos, no eos, and no control token even where the text spells one."""
+    return tuple(tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+
+
+def build_prompts(tokenizer: Any, episode: Episode, spec: PromptSpec, room: int | None) -> Prompts:
+    """An episode in tokens, for a model whose context holds ``room`` of them (None: no limit is known)."""
+    task = episode.task
+    labels = tuple(tokenize(tokenizer, task.completion(i)) for i in range(len(task.labels)))
+    for word, ids in zip(task.labels, labels, strict=True):
+        if not ids:
+            raise Refusal(f'the tokenizer gives no token for the label word "{word}" of {task.name}.')
+    if len(set(labels)) < len(labels):
+        raise Refusal(f"the tokenizer gives two label words of {task.name} the same tokens: {', '.join(task.labels)}.")
+    bos = (tokenizer.bos_token_id,) if tokenizer.bos_token_id is not None else ()
+    demos = tuple(
+        Demo(tokenize(tokenizer, task.prompt(demo.fields)) + labels[demo.label], labels[demo.label])
+        for demo in episode.demos
+    )
+    queries = tuple(tokenize(tokenizer, task.prompt(query.fields)) for query in episode.queries)
+    answers = tuple(query.label for query in episode.queries)
+    prompts = Prompts(bos, demos, _separator(tokenizer, spec.separator), queries, labels, answers)
+    return prompts if room is None else _fitted(prompts, room, spec.truncate)
+
+
+def _separator(tokenizer: Any, separator: str) -> Ids:
+    if separator != "eos":
+        return tokenize(tokenizer, separator)
+    if tokenizer.eos_token_id is None:
+        raise Refusal(
+            "this tokenizer has no end-of-text token, so the separator cannot be eos: give another --separator."
+        )
+    return (tokenizer.eos_token_id,)
+
+
+def _fitted(prompts: Prompts, room: int, truncate: bool) -> Prompts:
+    """The prompts, refused or truncated where the context with the longest query is longer than ``room``."""
+    fits = how_many_fit(prompts, room)
+    if fits < 0:
+        raise Refusal(f"the longest query has {prompts.longest} tokens, more than the model's context of {room}.")
+    if fits == len(prompts.demos):
+        return prompts
+    if not truncate:
+        raise Refusal(
+            f"{len(prompts.demos)} demonstrations and the longest query do not fit the model's context of {room} "
+            f"tokens; {fits} would: use --k {fits}, or --truncate to drop the rest."
+        )
+    return Prompts(
+        prompts.bos,
+        prompts.demos[:fits],
+        prompts.separator,
+        prompts.queries,
+        prompts.labels,
+        prompts.answers,
+        dropped=len(prompts.demos) - fits,
+    )
+
+
+def how_many_fit(prompts: Prompts, room: int) -> int:
+    """How many of the demonstrations, in order, fit before the longest query; −1 if not even the query does."""
+    used = len(prompts.bos) + prompts.longest
+    if used > room:
+        return -1
+    for count, demo in enumerate(prompts.demos):
+        used += len(demo.ids) + len(prompts.separator)
+        if used > room:
+            return count
+    return len(prompts.demos)
+
+
+def finetuning_ids(prompts: Prompts) -> Sequence[Ids]:
+    """What a finetuned learner trains on: each demonstration by itself, from bos, without the separator."""
+    return [prompts.bos + demo.ids for demo in prompts.demos]

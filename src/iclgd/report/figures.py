@@ -1,0 +1,64 @@
+"""Figures: one look for all of them, drawn without global state, as SVG and PNG."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which people with any kind of colour vision tell apart
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+STYLE = {
+    "font.size": 9,
+    "font.family": "sans-serif",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "iclgd",
+}
+
+
+def figure(columns: int = 1, rows: int = 1, width: float = 4.6, height: float = 3.0) -> tuple[Figure, np.ndarray]:
+    """A figure and its grid of axes (always two-dimensional)."""
+    with matplotlib.rc_context(STYLE):
+        made = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        axes = made.subplots(rows, columns, squeeze=False)
+    return made, axes
+
+
+def band(
+    axes: Axes,
+    x: Sequence[float],
+    middle: Sequence[float],
+    low: Sequence[float],
+    high: Sequence[float],
+    colour: str,
+    label: str,
+) -> None:
+    """A line with its interval."""
+    axes.plot(x, middle, color=colour, label=label, linewidth=1.6, marker="o", markersize=2.5)
+    axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+def svg(made: Figure) -> str:
+    """The figure as SVG text, the same text for the same figure."""
+    buffer = io.StringIO()
+    with matplotlib.rc_context(STYLE):
+        made.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def save(made: Figure, folder: Path, name: str) -> None:
+    """The figure as SVG and as PNG."""
+    (folder / f"{name}.svg").write_text(svg(made), encoding="utf-8")
+    with matplotlib.rc_context(STYLE):
+        made.savefig(folder / f"{name}.png", dpi=200)

@@ -1,0 +1,65 @@
+"""The terminal: numbers as people read them, tables, and progress that shows itself only to a person."""
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+err = Console(stderr=True, highlight=False)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """`.149`, `1.204`, `-.02`; `n/a` for what is undefined."""
+    if not math.isfinite(value):
+        return "n/a"
+    text = f"{value:.{digits}f}"
+    if float(text) == 0:
+        text = text.lstrip("-")
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def with_interval(value: float, low: float, high: float, digits: int = 3) -> str:
+    """`.149 [.141 .157]`."""
+    if not math.isfinite(low):
+        return number(value, digits)
+    return f"{number(value, digits)} [{number(low, digits)} {number(high, digits)}]"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "") -> str:
+    """Columns two spaces apart, as wide as they need to be: a number is never cut to fit a window."""
+    lines = [list(header), *map(list, rows)] if any(header) else [list(row) for row in rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "\n".join(
+        indent + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def say(text: str = "") -> None:
+    """A line of output, with control characters that a data set or a file name might bring made visible."""
+    print("".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text))
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on the error stream while something long runs; nothing where that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, advance=done)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner while something of unknown length runs; nothing where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with err.status(what):
+        yield

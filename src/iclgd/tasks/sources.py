@@ -1,0 +1,175 @@
+"""Reading a task's examples: from the package, from a folder of the user's, or from the Hugging Face hub."""
+
+import csv
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iclgd.errors import Refusal
+from iclgd.spec import canonical
+from iclgd.tasks.text import Example, TextTask
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """A task's two splits, where they came from and the hash of what was read."""
+
+    train: tuple[Example, ...]
+    queries: tuple[Example, ...]
+    origin: str
+    sha256: str
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a JSON lines, CSV or Parquet file."""
+    try:
+        if path.suffix == ".parquet":
+            return _parquet_rows(path)
+        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        text = raw.decode("utf-8-sig")
+        if path.suffix == ".csv":
+            return list(csv.DictReader(text.splitlines(keepends=True)))
+        rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+    except OSError as error:
+        raise Refusal(f"cannot read {path}: {error.strerror or 'the file is damaged'}.") from None
+    except (EOFError, UnicodeDecodeError, json.JSONDecodeError, csv.Error) as error:
+        raise Refusal(f"cannot read {path}: {error}.") from None
+    if not all(isinstance(row, dict) for row in rows):
+        raise Refusal(f"{path} must hold one JSON object on each line.")
+    return rows
+
+
+def _parquet_rows(path: Path) -> list[Row]:
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise Refusal('reading Parquet needs pyarrow: pip install "iclgd[data]".') from None
+    try:
+        return parquet.read_table(path).to_pylist()
+    except arrow.ArrowInvalid:
+        raise Refusal(f"{path} is not a Parquet file.") from None
+
+
+def examples_from(task: TextTask, rows: Iterable[Row], where: str) -> tuple[Example, ...]:
+    """Rows as examples; a missing column or an unknown label is refused by name. Unlabelled rows (−1) are left out."""
+    examples = []
+    for number, row in enumerate(rows, 1):
+        missing = [name for name in (*task.fields, "label") if row.get(name) is None]
+        if missing:
+            raise Refusal(
+                f'{where} has no column "{missing[0]}" in row {number}; the task {task.name} needs '
+                f"{', '.join((*task.fields, 'label'))}."
+            )
+        label = _label_index(task, row["label"], f"{where} row {number}")
+        if label >= 0:
+            examples.append(Example({name: str(row[name]) for name in task.fields}, label))
+    return tuple(examples)
+
+
+def _label_index(task: TextTask, label: Any, where: str) -> int:
+    """The index of a label given as an index, as a label word or as one of ``label_names``; −1 is unlabelled."""
+    for spellings in (task.label_names, task.labels):
+        if spellings and str(label) in spellings:
+            return spellings.index(str(label))
+    try:
+        index = int(label)
+    except (TypeError, ValueError):
+        index = len(task.labels)
+    if not -1 <= index < len(task.labels) or (isinstance(label, float) and label != index):
+        raise Refusal(
+            f"{where} has the label {str(label)[:40]!r}, which is neither a label word of {task.name} "
+            f"({', '.join(task.labels)}) nor an index from 0 to {len(task.labels) - 1}."
+        )
+    return index
+
+
+def load_examples(task: TextTask, beside: Path, data: Path | None = None) -> Examples:
+    """The examples of a task, looked for in this order.
+
+    The user's folder (``data`` or ICLGD_DATA) as ``<task>/<split>.jsonl[.gz]``, ``.csv`` or ``.parquet``; the file
+    beside the task's own YAML; the Hugging Face hub, where the extra ``data`` is installed.
+    """
+    folder = data or (Path(os.environ["ICLGD_DATA"]) if os.environ.get("ICLGD_DATA") else None)
+    if folder is not None and not folder.is_dir():
+        raise Refusal(f"the data folder {folder} does not exist.")
+    if folder is not None and (folder / task.name).is_dir():
+        splits = {
+            split: _split_file(folder / task.name, split, task) for split in (task.splits.train, task.splits.queries)
+        }
+        parts = {split: examples_from(task, read_rows(path), str(path)) for split, path in splits.items()}
+        return _checked(task, parts[task.splits.train], parts[task.splits.queries], str(folder / task.name))
+    if task.examples is not None:
+        path = beside / task.examples
+        train, queries = _one_file(task, read_rows(path), path)
+        return _checked(task, train, queries, path.name)
+    if task.hub is not None:
+        return _from_hub(task)
+    raise Refusal(
+        f"the task {task.name} needs its examples: put them in a folder {task.name}/ and name its parent with --data."
+    )
+
+
+def _split_file(folder: Path, split: str, task: TextTask) -> Path:
+    for suffix in SUFFIXES:
+        if (folder / f"{split}{suffix}").is_file():
+            return folder / f"{split}{suffix}"
+    raise Refusal(f"{folder} has no {split} split for {task.name}: expected {split}{' or '.join(SUFFIXES)}.")
+
+
+def _one_file(task: TextTask, rows: list[Row], path: Path) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+    """Both splits from one file: by its column `split`, else two thirds of the rows by the hash of their text."""
+    sides: tuple[list[Row], list[Row]] = ([], [])
+    for number, row in enumerate(rows, 1):
+        if "split" in row and row["split"] not in (task.splits.train, task.splits.queries):
+            raise Refusal(f'{path} row {number}: split must be "{task.splits.train}" or "{task.splits.queries}".')
+        if "split" in row:
+            side = int(row["split"] == task.splits.queries)
+        else:
+            text = canonical([str(row.get(name)) for name in task.fields])
+            side = int(int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") % 3 == 0)
+        sides[side].append(row)
+    return examples_from(task, sides[0], str(path)), examples_from(task, sides[1], str(path))
+
+
+def _from_hub(task: TextTask) -> Examples:
+    assert task.hub is not None
+    where = f"{task.hub.path}{'/' + task.hub.config if task.hub.config else ''}"
+    try:
+        from datasets import load_dataset
+    except ImportError:
+        raise Refusal(
+            f"the examples of {task.name} are not here: name the folder that holds them with --data or ICLGD_DATA, "
+            f'or install "iclgd[data]" to take {where} from the Hugging Face hub.'
+        ) from None
+    columns = {name: task.hub.columns.get(name, name) for name in (*task.fields, "label")}
+    parts = []
+    for split in (task.hub.splits.train, task.hub.splits.queries):
+        try:
+            table = load_dataset(task.hub.path, task.hub.config, split=split)
+        except Exception as error:  # the hub's client raises many kinds for one thing: it could not be had
+            raise Refusal(
+                f"could not take {where} from the Hugging Face hub ({type(error).__name__}): name a folder with --data."
+            ) from None
+        rows = ({name: row.get(column) for name, column in columns.items()} for row in table)
+        parts.append(examples_from(task, rows, f"{where}:{split}"))
+    return _checked(task, parts[0], parts[1], where)
+
+
+def _checked(task: TextTask, train: tuple[Example, ...], queries: tuple[Example, ...], origin: str) -> Examples:
+    present = {example.label for example in train}
+    for label, word in enumerate(task.labels):
+        if label not in present:
+            raise Refusal(f'{origin}: the training split of {task.name} has no example of the class "{word}".')
+    if not queries:
+        raise Refusal(f"{origin}: the split for queries of {task.name} is empty.")
+    content = canonical([[dict(e.fields), e.label] for e in (*train, *queries)])
+    return Examples(train, queries, origin, hashlib.sha256(content.encode()).hexdigest())

@@ -1,0 +1,143 @@
+"""A text task: a template, its label words, and where its examples are. One YAML file each."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from iclgd.errors import Refusal
+from iclgd.registry import Registry
+from iclgd.spec import Spec
+
+LIBRARY = Path(__file__).parent / "library"
+FIELD = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class Splits(Spec):
+    """Which split demonstrations come from, and which queries."""
+
+    train: str = "train"
+    queries: str = "validation"
+
+
+class HubSource(Spec):
+    """The same examples on the Hugging Face hub; ``columns`` renames the hub's columns to the template's fields."""
+
+    path: str
+    config: str | None = None
+    splits: Splits = Splits()
+    columns: dict[str, str] = {}
+
+
+class TextTask(Spec):
+    """Classification of short texts by completing a template with a label word.
+
+    The prompt is the template with its fields filled in; the completion is ``join + labels[i]``. ``version`` rises
+    whenever either changes, so that results of different wordings are never taken for the same thing.
+    """
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    version: int = Field(ge=1)
+    title: str
+    source: str
+    template: str
+    labels: tuple[str, ...] = Field(min_length=2)
+    join: str = " "
+    label_names: tuple[str, ...] | None = None  # spellings of the labels in the file, where they are words
+    splits: Splits = Splits()
+    examples: str | None = None  # one file beside the YAML that holds all splits
+    hub: HubSource | None = None
+
+    @field_validator("labels")
+    @classmethod
+    def _labels_differ(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(labels)) < len(labels) or not all(labels):
+            raise ValueError("label words must differ and not be empty")
+        return labels
+
+    @field_validator("template")
+    @classmethod
+    def _template_has_fields(cls, template: str) -> str:
+        if not FIELD.search(template):
+            raise ValueError("the template names no field; write one as {text}")
+        if template != template.rstrip():
+            raise ValueError("the template ends in white space, which belongs to `join`")
+        return template
+
+    @field_validator("examples")
+    @classmethod
+    def _examples_is_a_plain_name(cls, examples: str | None) -> str | None:
+        if examples is not None and Path(examples).name != examples:
+            raise ValueError("examples must be the name of a file beside the YAML, without folders")
+        return examples
+
+    @model_validator(mode="after")
+    def _names_match_labels(self) -> "TextTask":
+        if self.label_names is not None and len(self.label_names) != len(self.labels):
+            raise ValueError("label_names and labels differ in length")
+        return self
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(FIELD.findall(self.template)))
+
+    def prompt(self, fields: Mapping[str, str]) -> str:
+        """The template filled in, in one pass: braces inside the texts stay what they are."""
+        return FIELD.sub(lambda match: fields[match[1]], self.template)
+
+    def completion(self, label: int) -> str:
+        return self.join + self.labels[label]
+
+
+@dataclass(frozen=True)
+class Example:
+    """The fields of the template and the index of the right label."""
+
+    fields: Mapping[str, str]
+    label: int
+
+
+def read_task(path: Path) -> TextTask:
+    """A task from its YAML file."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Refusal(f"cannot read the task file {path}: {error.strerror}.") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise Refusal(f"{path} is not valid YAML.") from None
+    if not isinstance(data, dict):
+        raise Refusal(f"{path} holds no task: it must be a mapping with name, version, template, labels, …")
+    try:
+        return TextTask(**data)
+    except (ValidationError, TypeError) as error:
+        raise Refusal(f"{path} is not a task: {first_error(error)}.") from None
+
+
+def first_error(error: Exception) -> str:
+    """The first complaint of a validation error as a phrase."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
+
+def library() -> Registry[Path]:
+    """The tasks that come with the package."""
+    tasks: Registry[Path] = Registry("task", "iclgd tasks")
+    for path in sorted(LIBRARY.glob("*.yaml")):
+        tasks.add(path.stem, path)
+    return tasks
+
+
+def find_task(name: str) -> tuple[TextTask, Path]:
+    """A task by name, or by the path of its YAML file; with the folder its own examples may lie in."""
+    path = Path(name) if name.endswith((".yaml", ".yml")) else library()[name]
+    return read_task(path), path.parent
+
+
+def all_tasks() -> Iterator[TextTask]:
+    return (read_task(path) for _, path in library().items())
