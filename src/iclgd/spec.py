@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Init = Literal["trained", "random", "embeddings"]
+
 
 class Spec(BaseModel):
     """A frozen description. Unknown fields are refused, so a typing error never passes for a default."""
@@ -37,7 +39,7 @@ class ModelSpec(Spec):
     dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
     device: str = "auto"  # a GPU where there is one
     device_map: str | None = None
-    init: Literal["trained", "random", "embeddings"] = "trained"
+    init: Init = "trained"
     init_seed: int = Field(0, ge=0, lt=2**32)
     allow_pickle: bool = False
     trust_remote_code: bool = False

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from iclgd.spec import EpisodeSpec, ModelSpec, PromptSpec
+from iclgd.spec import EpisodeSpec, Init, ModelSpec, PromptSpec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -67,7 +67,7 @@ def options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[Command], Co
     return put
 
 
-def model_spec(given: dict[str, Any], init: str = "trained", init_seed: int = 0) -> ModelSpec:
+def model_spec(given: dict[str, Any], init: Init = "trained", init_seed: int = 0) -> ModelSpec:
     names = ("revision", "dtype", "device", "device_map", "allow_pickle", "trust_remote_code")
     return ModelSpec(name=given["model"], init=init, init_seed=init_seed, **{name: given[name] for name in names})
 

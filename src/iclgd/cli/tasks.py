@@ -23,9 +23,7 @@ def command(name: str | None) -> None:
             for task in all_tasks()
         ]
         say(table(["task", "classes", "examples", "what it asks"], rows))
-        say(
-            "\nA task of your own is one YAML file beside one JSONL, CSV or Parquet file: `iclgd tasks mine.yaml` checks it."
-        )
+        say("\nA task of your own is one YAML file beside one JSONL, CSV or Parquet file: see docs/tasks.md.")
         return
     task, _ = find_task(name)
     say(f"{task.name} · version {task.version} · {task.title}\n")

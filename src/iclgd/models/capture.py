@@ -93,7 +93,8 @@ def attention(
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     groups = query.shape[1] // key.shape[1]
-    prefix = tape.prefix.layers[module.layer_idx] if tape is not None and tape.prefix is not None else None
+    layer = int(module.layer_idx)  # type: ignore[arg-type]
+    prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
 
     scores = query @ repeat(key, groups).transpose(2, 3) * scaling  # batch head query own
     if prefix is not None:
@@ -101,7 +102,7 @@ def attention(
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
     if tape is not None:
-        tape.keep(int(module.layer_idx), scores)  # type: ignore[arg-type]
+        tape.keep(layer, scores)
     if attention_mask is not None:
         scores = scores + attention_mask
 
@@ -129,7 +130,7 @@ def shared_scores(
     query: Float[Tensor, "batch head query dim"], keys: Float[Tensor, "1 keyhead prefix dim"]
 ) -> Float[Tensor, "batch head query prefix"]:
     """q·k against one copy of the prefix: all rows of a key head become one matrix product."""
-    batch, heads, queries, dim = query.shape
+    batch, _, queries, dim = query.shape
     rows = query.unflatten(1, (keys.shape[1], -1)).permute(1, 0, 2, 3, 4).reshape(keys.shape[1], -1, dim)
     scores = rows @ keys[0].transpose(1, 2)  # keyhead batch·group·query prefix
     return scores.view(keys.shape[1], batch, -1, queries, keys.shape[2]).permute(1, 0, 2, 3, 4).flatten(1, 2)

@@ -98,7 +98,7 @@ def sentencepiece_tokenizer(reader: Any) -> Any:
     ids = {piece: index for index, piece in enumerate(pieces)}
     model = models.BPE(ids, _merges(pieces, ids, scores, kinds), byte_fallback=True, fuse_unk=True, unk_token="<unk>")
     tokenizer, added = Tokenizer(model), []
-    steps = [normalizers.Replace(" ", "▁")]
+    steps: list[normalizers.Normalizer] = [normalizers.Replace(" ", "▁")]
     if field("add_space_prefix", True):
         steps.insert(0, normalizers.Prepend(" "))
     tokenizer.normalizer = normalizers.Sequence(steps)

@@ -16,6 +16,7 @@ from iclgd.errors import Refusal
 
 Part = Literal["kv", "qkv", "attention", "all"]
 Fused = Literal["thirds", "heads", "groups", "stacked"]
+Entry = tuple[str, nn.Parameter, Tensor | None, int]  # name, parameter, which entries of it, along which axis
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Layout:
         slots = []
         for layer, attention in enumerate(self.attentions):
             if part == "attention":
-                chosen = [(name, parameter, None, 0) for name, parameter in attention.named_parameters()]
+                chosen: list[Entry] = [(name, p, None, 0) for name, p in attention.named_parameters()]
             else:
                 chosen = self._projection_slots(attention, part)
             slots += [Slot(f"{layer}.{name}", p, layer, keep, axis) for name, p, keep, axis in chosen]
@@ -148,7 +149,7 @@ class Layout:
         layer_of = {id(p): layer for layer, block in enumerate(self.blocks) for p in block.parameters()}
         return [Slot(name, p, layer_of.get(id(p), -1)) for name, p in self.model.named_parameters()]
 
-    def _projection_slots(self, attention: nn.Module, part: Part) -> list[tuple[str, nn.Parameter, Tensor | None, int]]:
+    def _projection_slots(self, attention: nn.Module, part: Part) -> list[Entry]:
         if self.names.separate is not None:
             wanted = self.names.separate if part == "qkv" else self.names.separate[1:]
             return [

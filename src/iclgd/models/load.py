@@ -62,7 +62,7 @@ def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
         config = AutoConfig.from_pretrained(source, **options)
         if type(config) not in AutoModelForCausalLM._model_mapping and not spec.trust_remote_code:
             raise Refusal(f"{spec.name} is a {config.model_type} model, not a causal language model.")
-        model = AutoModelForCausalLM.from_pretrained(
+        model: Any = AutoModelForCausalLM.from_pretrained(
             source,
             dtype=getattr(torch, spec.dtype),
             attn_implementation="eager",

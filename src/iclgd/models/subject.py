@@ -99,7 +99,7 @@ class Subject:
         cache = DynamicCache()  # not the model's own choice: a sliding-window cache would forget
         with torch.no_grad():
             self.model(self.tensor([ids]), past_key_values=cache, use_cache=True, logits_to_keep=1)
-        return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in cache.layers))  # type: ignore[misc]
+        return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in cache.layers))  # type: ignore[misc, union-attr]
 
     def _cache(self, prefix: Prefix | None, batch: int) -> Any:
         if prefix is None:
@@ -116,7 +116,7 @@ class Subject:
 
     @contextmanager
     def training(self, part: Part) -> Iterator[list[Slot]]:
-        """The parameters of a part, free to be changed in place; restored bit for bit on the way out, whatever happens."""
+        """The parameters of a part, to be changed in place; restored bit for bit on the way out, whatever happens."""
         slots = self.layout.slots(part)
         before = [slot.parameter.detach().clone() for slot in slots]
         for slot in slots:

@@ -1,10 +1,10 @@
 """Untrained baselines: the same architecture, with some or all of its weights fresh."""
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
-Init = Literal["random", "embeddings"]
+from iclgd.spec import Init
 
 
 def reinitialise(model: Any, init: Init, seed: int) -> None:

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-STYLE = {
+STYLE: Any = {
     "font.size": 9,
     "font.family": "sans-serif",
     "axes.spines.top": False,

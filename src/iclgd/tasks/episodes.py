@@ -48,11 +48,12 @@ def draw(task: TextTask, examples: Examples, spec: EpisodeSpec) -> Episode:
     """
     if spec.k > len(examples.train):
         raise Refusal(
-            f"k = {spec.k} demonstrations were asked for, but the training split of {task.name} has {len(examples.train)}."
+            f"{spec.k} demonstrations were asked for, but the training split of {task.name} has {len(examples.train)}: "
+            "lower --k."
         )
     if spec.queries > len(examples.queries):
         raise Refusal(
-            f"{spec.queries} queries were asked for, but {task.name} has {len(examples.queries)}: use --queries {len(examples.queries)}."
+            f"{spec.queries} queries were asked for, but {task.name} has {len(examples.queries)}: lower --queries."
         )
     random = np.random.RandomState(spec.seed)
     order = random.permutation(len(examples.train))
@@ -73,7 +74,8 @@ def _balanced(
     for label, (got, n) in enumerate(zip(chosen, quota, strict=True)):
         if len(got) < n:
             raise Refusal(
-                f'a balanced draw needs {n} examples of "{task.labels[label]}", but {task.name} has {len(got)}: lower --k.'
+                f'a balanced draw needs {n} examples of "{task.labels[label]}", but {task.name} has {len(got)}: '
+                "lower --k."
             )
     return random.permutation(np.concatenate(chosen))
 

@@ -29,7 +29,7 @@ class HubSource(Spec):
     path: str
     config: str | None = None
     splits: Splits = Splits()
-    columns: dict[str, str] = {}
+    columns: dict[str, str] = Field(default_factory=dict)
 
 
 class TextTask(Spec):
