@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from iclgd.errors import Refusal
 from iclgd.models.capture import Prefix
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
@@ -54,8 +55,8 @@ class Predictor:
         logits = torch.zeros(total, layers, 2, heads, width, dtype=keep)
         keys = torch.zeros(total, 2, width, dtype=torch.bool)
         outputs: Tensor | None = None
-        single = all(len(label) == 1 for label in prompts.labels)
-        for batch in batches([len(query) for query in prompts.queries], tokens):
+        longest = max(map(len, prompts.labels))
+        for batch in batches([len(query) + longest for query in prompts.queries], tokens):
             queries = [prompts.queries[i] for i in batch]
             ids = self.subject.tensor([query + prompts.labels[0] for query in queries])
             last = torch.tensor([[len(q) - 1, len(q) + len(prompts.labels[0]) - 1] for q in queries])
@@ -67,7 +68,7 @@ class Predictor:
             exist = torch.arange(own) <= last[..., None]  # batch position key
             keys[batch, :, :own] = exist
             logits[batch, ..., :own] = captured.logits.to("cpu", keep) * exist[:, None, :, None, :]
-            if single:
+            if longest == 1:
                 words = torch.tensor([label[0] for label in prompts.labels], device=ids.device)
                 scores[batch] = captured.vocabulary[:, 0].to(keep).log_softmax(-1)[:, words].cpu()
             else:
@@ -75,6 +76,8 @@ class Predictor:
             if progress is not None:
                 progress(len(batch))
         assert outputs is not None
+        if not (outputs.isfinite().all() and scores.isfinite().all()):
+            raise Refusal(f"{self.subject.name} gives NaN or infinite numbers in {self.subject.precision}.")
         return Trace(scores, outputs, logits, keys, prompts.answers)
 
     def _scores(self, queries: Sequence[Ids], labels: Sequence[Ids], keep: torch.dtype) -> Float[Tensor, "query label"]:
@@ -96,7 +99,7 @@ def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
     """Indices in batches of similar length, at most ``tokens`` each after padding; at least one a batch."""
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-        if batch and (len(batch) + 1) * (lengths[index] + 1) > tokens:
+        if batch and (len(batch) + 1) * lengths[index] > tokens:
             yield batch
             batch = []
         batch.append(index)
