@@ -95,8 +95,8 @@ def test_progress_is_told_of_every_query_once():
 
 
 def test_numbers_that_overflow_on_a_query_are_refused_rather_than_reported():
-    model = tiny_model("gpt2")
-    model.transformer.wte.weight.data[18] = torch.inf
+    model = tiny_model("llama")
+    model.model.embed_tokens.weight.data[18] = torch.inf
     subject = Subject(model, tiny_tokenizer(), "overflowing")
     with pytest.raises(Refusal, match="overflowing gives NaN or infinite numbers in float32"):
         Predictor(subject, None).trace(prompts())
