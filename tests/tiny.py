@@ -94,7 +94,7 @@ def tiny_tokenizer(bos: bool = True) -> PreTrainedTokenizerFast:
     """Words with their leading space, as in GPT-2; every other character is a byte."""
     words = " Sentence Label Negative Positive Word Group red blue green good bad film cat rose car"
     pieces = ["<pad>", "<s>", "</s>", *(f"Ġ{word}" for word in words.split())]
-    pieces += ["Sentence", "Word", "Ċ", "Ġ", ":", *map(chr, range(ord("a"), ord("z") + 1))]
+    pieces += ["Sentence", "Word", "ĊĊ", "Ġ", ":", *map(chr, range(ord("a"), ord("z") + 1))]
     pieces += [f"<{i}>" for i in range(VOCABULARY - len(pieces))]
     ids = {piece: index for index, piece in enumerate(pieces)}
     made = Tokenizer(models.WordLevel(ids, unk_token="<0>"))

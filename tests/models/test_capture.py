@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 import torch
-from tiny import ARCHITECTURES, REGISTERED, tiny_model, tiny_subject, tiny_tokenizer, tokens
 from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor
 from iclgd.prompts import Prompts
+from tiny import ARCHITECTURES, REGISTERED, tiny_model, tiny_subject, tiny_tokenizer, tokens
 
 LENGTH = 24  # three times the small windows
 SINGLE = {"xglm", "gpt-oss"}  # they do not run in float64

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from tiny import ARCHITECTURES, tiny_model, tiny_subject, tiny_tokenizer, tokens
 
 from iclgd.models.layout import Layout, Slot
 from iclgd.models.subject import Subject
+from tiny import ARCHITECTURES, tiny_model, tiny_subject, tiny_tokenizer, tokens
 
 
 def reached(slots: list[Slot], target: torch.Tensor) -> list[torch.Tensor]:

@@ -4,7 +4,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import tiny_model, tiny_subject, tiny_tokenizer, tokens
 
 from iclgd.errors import Refusal
 from iclgd.learners.prompted import InContext, ZeroShot
@@ -12,6 +11,7 @@ from iclgd.metrics.updates import update_size
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor, batches
 from iclgd.prompts import Demo, Prompts
+from tiny import tiny_model, tiny_subject, tiny_tokenizer, tokens
 
 QUERIES = ((10, 11, 12), (13, 14, 15, 16, 17), (18,))
 

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from tiny import ARCHITECTURES, tiny_model
 
 from iclgd.models.untrained import reinitialise
+from tiny import ARCHITECTURES, tiny_model
 
 NORMS = ("norm", "ln_")
 

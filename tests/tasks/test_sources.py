@@ -6,15 +6,13 @@ import sys
 from types import ModuleType
 
 import pytest
-from shared_data import FOLDER, needs_data
 
 from iclgd.errors import Refusal
 from iclgd.tasks.sources import examples_from, load_examples, read_rows
 from iclgd.tasks.text import LIBRARY, TextTask, find_task
+from shared_data import FOLDER, needs_data
 
-TASK = TextTask(
-    name="mine", version=1, title="t", source="s", template="Sentence: {text} Label:", labels=("no", "yes")
-)
+TASK = TextTask(name="mine", version=1, title="t", source="s", template="Sentence: {text} Label:", labels=("no", "yes"))
 ROWS = [
     {"text": 'a, "quoted" b', "label": 0},
     {"text": "line\nbreak and \u2028 separator", "label": 1},
@@ -184,7 +182,10 @@ def test_one_file_without_a_split_column_is_divided_by_its_texts_and_always_alik
 def test_a_split_column_is_obeyed_and_checked(tmp_path):
     task = TASK.model_copy(update={"examples": "mine.jsonl"})
     write(tmp_path / "mine.jsonl", [{**row, "split": "train" if i < 3 else "validation"} for i, row in enumerate(ROWS)])
-    assert [len(part) for part in (load_examples(task, tmp_path).train, load_examples(task, tmp_path).queries)] == [3, 1]
+    assert [len(part) for part in (load_examples(task, tmp_path).train, load_examples(task, tmp_path).queries)] == [
+        3,
+        1,
+    ]
     write(tmp_path / "mine.jsonl", [{**row, "split": "dev"} for row in ROWS])
     with pytest.raises(Refusal, match='split must be "train" or "validation"'):
         load_examples(task, tmp_path)
@@ -216,7 +217,10 @@ def test_the_hub_is_asked_for_the_tasks_own_splits_with_columns_renamed(hub):
 
 
 def test_hub_label_words_are_read_where_its_ids_run_another_way(hub):
-    hub.rows = [{"text": "a", "label": 0, "label_text": "subjective"}, {"text": "b", "label": 1, "label_text": "objective"}]
+    hub.rows = [
+        {"text": "a", "label": 0, "label_text": "subjective"},
+        {"text": "b", "label": 1, "label_text": "objective"},
+    ]
     assert [e.label for e in load_examples(*find_task("subj")).train] == [1, 0]
 
 

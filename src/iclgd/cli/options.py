@@ -43,7 +43,9 @@ EPISODE = (
         help="Folder with <task>/<split> files (or ICLGD_DATA).",
     ),
     click.option("--k", default=32, show_default=True, type=click.IntRange(0), help="Number of demonstrations."),
-    click.option("--queries", default=100, show_default=True, type=click.IntRange(1), help="Number of queries, or all there are."),
+    click.option(
+        "--queries", default=100, show_default=True, type=click.IntRange(1), help="Number of queries, or all there are."
+    ),
     click.option("--query-seed", default=1, show_default=True, type=SEED, help="Which queries."),
     click.option("--balanced", is_flag=True, help="Draw equally many demonstrations of each class."),
 )
