@@ -2,7 +2,7 @@
 
 from jaxtyping import install_import_hook
 
-install_import_hook("iclgd", "beartype.beartype")
+install_import_hook("iclgd", "shape_checks.checked")
 
 import pytest  # noqa: E402
 import torch  # noqa: E402

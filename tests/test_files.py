@@ -20,9 +20,13 @@ def test_a_file_appears_only_when_it_is_finished(tmp_path):
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
 def test_nothing_remains_of_what_failed(tmp_path, failure):
-    with pytest.raises(failure), aside(tmp_path / "file") as part:
-        part.write_text("half")
-        raise failure
+    def fail() -> None:
+        with aside(tmp_path / "file") as part:
+            part.write_text("half")
+            raise failure
+
+    with pytest.raises(failure):
+        fail()
     assert os.listdir(tmp_path) == []
 
 
@@ -38,7 +42,7 @@ def test_the_first_to_finish_wins(tmp_path):
 
 
 def test_a_full_disk_is_said_in_a_sentence(tmp_path):
-    with pytest.raises(Refusal, match="cannot write .*file: No space left on device"), aside(tmp_path / "file"):
+    with pytest.raises(Refusal, match=r"cannot write .*file: No space left on device"), aside(tmp_path / "file"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert os.listdir(tmp_path) == []
 

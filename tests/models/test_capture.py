@@ -92,7 +92,7 @@ def test_captured_scores_and_the_models_values_give_the_captured_attention_outpu
 
 
 def whole_values(subject: Subject, ids: Tensor, layer: int, cache: Any) -> Tensor:
-    """A layer's values of all tokens: a sliding cache keeps only the last ones, so ask the prefix encoder row by row."""
+    """A layer's values of all tokens; a sliding cache keeps only the last ones, so there the prefix is asked."""
     values = cache.layers[layer].values
     if values.shape[2] == ids.shape[1]:
         return values

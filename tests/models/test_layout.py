@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from iclgd.models.layout import Layout, Slot
+from iclgd.models.layout import Layout, Part, Slot
 from iclgd.models.subject import Subject
 from tiny import ARCHITECTURES, tiny_model, tiny_subject, tiny_tokenizer, tokens
 
@@ -77,18 +77,22 @@ def query_directions(subject: Subject, ids: torch.Tensor) -> torch.Tensor:
     return kept[0][..., ~entries]
 
 
+def disturb(subject: Subject, part: Part) -> None:
+    with subject.training(part) as slots:
+        assert all(slot.parameter.requires_grad for slot in slots)
+        with torch.no_grad():
+            for slot in slots:
+                slot.parameter.mul_(1.1).add_(1e-3)
+        raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("architecture", ["llama", "gpt2", "gpt-neox", "falcon-groups"])
 @pytest.mark.parametrize("part", ["kv", "qkv", "attention", "all"])
 def test_weights_are_restored_bit_for_bit_after_an_exception(architecture, part):
     subject = tiny_subject(architecture)
     before = {name: p.clone() for name, p in subject.model.named_parameters()}
     with pytest.raises(KeyboardInterrupt):
-        with subject.training(part) as slots:
-            assert all(slot.parameter.requires_grad for slot in slots)
-            with torch.no_grad():
-                for slot in slots:
-                    slot.parameter.mul_(1.1).add_(1e-3)
-            raise KeyboardInterrupt
+        disturb(subject, part)
     for name, parameter in subject.model.named_parameters():
         assert torch.equal(parameter, before[name]), name
         assert not parameter.requires_grad

@@ -51,7 +51,9 @@ def test_outputs_are_the_attention_after_its_projection_at_the_prompts_last_toke
     for q, query in enumerate(QUERIES):
         ids = torch.tensor([[*asked.context, *query, 5]])
         seen: list[torch.Tensor] = []
-        handles = [out.register_forward_hook(lambda _m, _a, y: seen.append(y[0])) for out in subject.layout.outs]
+        handles = [
+            out.register_forward_hook(lambda _m, _a, y, seen=seen: seen.append(y[0])) for out in subject.layout.outs
+        ]
         with torch.no_grad():
             subject.model(ids)
         for handle in handles:

@@ -95,7 +95,7 @@ def test_parquet_without_pyarrow_is_refused_with_what_to_install(tmp_path, monke
 
 @pytest.mark.parametrize("row", [{"label": 0}, {"text": "a"}, {"text": None, "label": 0}])
 def test_a_missing_column_is_refused_by_name(row):
-    with pytest.raises(Refusal, match='has no column "(text|label)" in row 2; the task mine needs text, label'):
+    with pytest.raises(Refusal, match=r'has no column "(text|label)" in row 2; the task mine needs text, label'):
         examples_from(TASK, [{"text": "a", "label": 1}, row], "here")
 
 

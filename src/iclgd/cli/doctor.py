@@ -33,7 +33,7 @@ def command(**given: Any) -> None:
         "registered": "registered attention function",
         "intercepted": "softmax intercepted under eager attention",
     }[subject.capture]
-    grouped = f"{layout.key_heads} key heads" if layout.key_heads < layout.heads else "a key head each"
+    grouped = f"on {layout.key_heads} key heads" if layout.key_heads < layout.heads else "a key head each"
     bos = subject.tokenizer.bos_token
     rows = [
         ["architecture", f"{type(subject.model).__name__} ({layout.family})"],

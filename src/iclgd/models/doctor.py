@@ -4,27 +4,23 @@ from dataclasses import dataclass
 
 import torch
 
-from iclgd.models.subject import Subject
+from iclgd.models.subject import Subject, tolerance
 from iclgd.prompts import tokenize
 from iclgd.tasks.text import all_tasks
 
 
 @dataclass(frozen=True)
 class Parity:
-    """Next-token logits with captured attention against the model's own eager attention.
-
-    Captured without a prefix the sums are the same ones, whatever the precision. Behind a shared prefix they are
-    taken in another order, which a precision of 2⁻⁸ shows: there the bound is 16 of its steps, or 1e-5.
-    """
+    """Next-token logits with captured attention against the model's own eager attention."""
 
     difference: float  # max |Δlogits|
     behind: float  # the same, with the first half of the tokens as a shared prefix
     scale: float  # max |logits|
-    step: float  # the precision's relative step
+    bound: float  # how far they may be apart, relative to the scale
 
     @property
     def holds(self) -> bool:
-        return self.difference <= 1e-5 * self.scale and self.behind <= max(1e-5, 16 * self.step) * self.scale
+        return all(apart <= self.bound * self.scale for apart in (self.difference, self.behind))
 
 
 def parity(subject: Subject, length: int = 48, seed: int = 0) -> Parity:
@@ -42,7 +38,7 @@ def parity(subject: Subject, length: int = 48, seed: int = 0) -> Parity:
         difference=float((whole - own).abs().max()),
         behind=float((behind - own[:, half:]).abs().max()),
         scale=float(own.abs().max()),
-        step=torch.finfo(own.dtype).eps,
+        bound=tolerance(own.dtype),
     )
 
 

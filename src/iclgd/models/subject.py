@@ -148,7 +148,7 @@ class Subject:
                 found = self.run(ids, torch.arange(4, device=self.device)[None], None).vocabulary
             except (_NotCaptured, ValueError, TypeError):  # TypeError: it takes no tape
                 continue
-            if float((found - own).abs().max()) <= 1e-5 * float(own.abs().max()):
+            if float((found - own).abs().max()) <= tolerance(self.dtype) * float(own.abs().max()):
                 return how  # type: ignore[return-value]
         raise Refusal(
             f"{type(self.model).__name__} cannot be captured: its attention neither goes through the registered "
@@ -175,6 +175,11 @@ class Subject:
         wanted = set(range(self.layout.layers))
         if set(tape.logits) != wanted or set(outputs) != wanted:
             raise _NotCaptured(f"captured {len(tape.logits)} of {len(wanted)} layers of {type(self.model).__name__}")
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    """How far next-token logits may be apart, relative to the largest: 1e-5, or 16 steps of a coarser precision."""
+    return max(1e-5, 16 * torch.finfo(dtype).eps)
 
 
 class _NotCaptured(RuntimeError):

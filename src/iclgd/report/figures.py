@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,14 @@ STYLE: Any = {
 }
 
 
+def look() -> AbstractContextManager[None]:
+    """The one look; draw inside it, because titles and legends take theirs when they are made."""
+    return matplotlib.rc_context(STYLE)
+
+
 def figure(columns: int = 1, rows: int = 1, width: float = 4.6, height: float = 3.0) -> tuple[Figure, np.ndarray]:
     """A figure and its grid of axes (always two-dimensional)."""
-    with matplotlib.rc_context(STYLE):
+    with look():
         made = Figure(figsize=(width * columns, height * rows), layout="constrained")
         axes = made.subplots(rows, columns, squeeze=False)
     return made, axes
@@ -52,7 +58,7 @@ def band(
 def svg(made: Figure) -> str:
     """The figure as SVG text, the same text for the same figure."""
     buffer = io.StringIO()
-    with matplotlib.rc_context(STYLE):
+    with look():
         made.savefig(buffer, format="svg", metadata={"Date": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
@@ -61,5 +67,5 @@ def svg(made: Figure) -> str:
 def save(made: Figure, folder: Path, name: str) -> None:
     """The figure as SVG and as PNG."""
     (folder / f"{name}.svg").write_text(svg(made), encoding="utf-8")
-    with matplotlib.rc_context(STYLE):
+    with look():
         made.savefig(folder / f"{name}.png", dpi=200)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from safetensors.torch import save_file
 
 from iclgd.metrics.statistics import interval, share_interval
 from iclgd.metrics.updates import update_size
 from iclgd.models.traces import Trace
 from iclgd.prompts import POSITIONS, Prompts
-from iclgd.report.figures import COLOURS, band, figure, save
+from iclgd.report.figures import COLOURS, band, figure, look, save
 from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import number, table, with_interval
 from iclgd.tasks.episodes import Episode, write_episode
@@ -61,13 +62,15 @@ class TraceReport:
         return f"{self.title}\n\n{table(*self.learners())}\n\n{update}\n\n{table(*self.layers())}"
 
     def drawing(self) -> Figure:
-        made, axes = figure(width=6.0)
-        for position, name in enumerate(POSITIONS):
-            middle, low, high = zip(*self.sizes(position), strict=True)
-            band(axes[0, 0], range(len(middle)), middle, low, high, COLOURS[position], WHERE[name])
-        axes[0, 0].set(xlabel="layer", ylabel="‖h_icl − h_zero‖ / ‖h_zero‖", title="Size of the update by layer")
-        axes[0, 0].set_ylim(bottom=0)
-        axes[0, 0].legend()
+        made, grid = figure(width=8.0, height=3.4)
+        axes, size = grid[0, 0], r"$\Vert h_\mathrm{icl} - h_\mathrm{zero}\Vert\, /\, \Vert h_\mathrm{zero}\Vert$"
+        with look():
+            for position, name in enumerate(POSITIONS):
+                middle, low, high = zip(*self.sizes(position), strict=True)
+                band(axes, range(len(middle)), middle, low, high, COLOURS[position], WHERE[name])
+            axes.set(xlabel="layer", ylabel=size, title="Size of the update by layer", ylim=(0, None))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.legend()
         return made
 
     def write(self, folder: Path) -> None:
