@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -85,7 +86,7 @@ class EpisodeFileExample(Spec):
 class EpisodeFile(Spec):
     """The file form of an episode: everything another program needs to ask exactly the same thing."""
 
-    format: str = Field("iclgd-episode-1", pattern="^iclgd-episode-1$")
+    format: Literal["iclgd-episode-1"]
     task: str
     version: int
     template: str
