@@ -54,7 +54,7 @@ def command(out: Path | None, overwrite: bool, **given: Any) -> None:
             zero = predictor.trace(prompts, progress=done)
         with InContext().learn(subject, prompts) as predictor:
             icl = predictor.trace(prompts, progress=done)
-    dropped = f" ({prompts.dropped} dropped to fit)" if prompts.dropped else ""
+    dropped = f" ({len(prompts.dropped)} dropped to fit)" if prompts.dropped else ""
     title = (
         f"{subject.name} · {episode.task.name} · k = {len(prompts.demos)}{dropped} · seed {given['seed']} · "
         f"{len(prompts.queries)} queries · {given['dtype']}"

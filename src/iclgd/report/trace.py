@@ -75,7 +75,7 @@ class TraceReport:
         tensors = {
             f"{name}.{part}": getattr(trace, part).contiguous()
             for name, trace in (("zero-shot", self.zero), ("icl", self.icl))
-            for part in ("scores", "outputs", "logits", "keys")
+            for part in ("scores", "outputs", "logits", "keys", "context", "vectors")
         }
         save_file(tensors, folder / "trace.safetensors", metadata={"positions": ",".join(POSITIONS)})
         write_episode(self.episode, folder / "episode.json")
@@ -83,7 +83,7 @@ class TraceReport:
             "spec": self.spec,
             "episode_sha256": self.episode.sha256(),
             "demonstrations": len(self.prompts.demos),
-            "demonstrations_dropped": self.prompts.dropped,
+            "demonstrations_dropped": len(self.prompts.dropped),
             "context_tokens": len(self.prompts.context),
             "accuracy": {"zero-shot": self.zero.accuracy, "icl": self.icl.accuracy},
             "update_size": {name: [list(size) for size in self.sizes(i)] for i, name in enumerate(POSITIONS)},
@@ -92,6 +92,8 @@ class TraceReport:
                 "outputs": ["query", "layer", "position", "dim"],
                 "logits": ["query", "layer", "position", "head", "key"],
                 "keys": ["query", "position", "key"],
+                "context": ["query", "layer", "position", "context token"],
+                "vectors": ["query", "layer", "position", "query dim"],
             },
         }
         (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
