@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+STYLE_OF_INIT = {"trained": "-", "random": "--", "embeddings": "-."}
 STYLE: Any = {
     "font.size": 9,
     "font.family": "sans-serif",
@@ -43,10 +44,11 @@ def band(
     high: Sequence[float],
     colour: str,
     label: str,
+    style: str = "-",
 ) -> None:
     """A line with its interval."""
-    axes.plot(x, middle, color=colour, label=label, linewidth=1.6, marker="o", markersize=2.5)
-    axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(x, middle, color=colour, label=label, linestyle=style, linewidth=1.5, marker="o", markersize=2.2)
+    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def svg(made: Figure) -> str:
