@@ -121,7 +121,7 @@ def cheap_nulls(name: str, zero: Trace, icl: Trace, tuned: Trace, seed: int) -> 
 
 
 def _by_position(measure: Callable[[int], Tensor]) -> Tensor:
-    return torch.stack([measure(position) for position in range(len(POSITIONS))])
+    return torch.stack([measure(position) for position in range(len(POSITIONS))]).float()
 
 
 def _scores(name: str, trace: Trace) -> Arrays:

@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from iclgd.report.comparison import Comparison, Estimate, batch_accuracy, raw_accuracy
-from iclgd.report.figures import COLOURS, STYLE_OF_INIT, band, figure
+from iclgd.report.figures import COLOURS, STYLE_OF_INIT, band, figure, styled
 from iclgd.spec import LearnerSpec
 
 PANELS = ("SimAOU", "SimAOU_norm", "SimAM_Δ")
@@ -34,6 +35,7 @@ def _one_of_each_kind(comparison: Comparison) -> list[LearnerSpec]:
     return list({spec.kind: spec for spec in reversed(comparison.study.learners)}.values())[::-1]
 
 
+@styled
 def draw_layers(comparison: Comparison, position: str) -> Figure:
     """Likeness by layer for each learner, all tasks and seeds, with intervals and nulls (Deutch 2023, Figure 3)."""
     study = comparison.study
@@ -42,8 +44,13 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
         for colour, spec in zip(COLOURS, _one_of_each_kind(comparison), strict=False):
             for init in study.inits:
                 found = comparison.by_layer(init, study.tasks, f"{spec.name}/{metric}", position)
-                label = spec.name if init == "trained" else f"{spec.name}, {init}"
-                _line(panel, found, colour, label, STYLE_OF_INIT[init])
+                if init == "trained":
+                    _line(panel, found, colour, spec.name)
+                else:
+                    x, y = range(len(found)), [e.mean for e in found]
+                    panel.plot(
+                        x, y, color=colour, linestyle=STYLE_OF_INIT[init], alpha=0.7, label=f"{spec.name}, {init}"
+                    )
             for null, (label, style) in NULL_LINES.items():
                 found = comparison.by_layer(study.inits[0], study.tasks, f"{spec.name}/{metric}|{null}", position)
                 x = range(len(found))
@@ -57,17 +64,18 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
                 )
         panel.axhline(0, color="#999999", linewidth=0.6)
         panel.set(title=metric, xlabel="layer")
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0, 0].set_ylabel("cosine with the update of reading")
     made.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return made
 
 
-def _line(panel: Axes, found: list[Estimate], colour: str, label: str, style: str) -> None:
-    if found:
-        x = list(range(len(found)))
-        band(panel, x, [e.mean for e in found], [e.low for e in found], [e.high for e in found], colour, label, style)
+def _line(panel: Axes, found: list[Estimate], colour: str, label: str) -> None:
+    x = list(range(len(found)))
+    band(panel, x, [e.mean for e in found], [e.low for e in found], [e.high for e in found], colour, label)
 
 
+@styled
 def draw_alpha(comparison: Comparison) -> Figure:
     """α by task: how alike two finetuned learners' changes of attention are (Deutch 2023, Figure 2)."""
     study = comparison.study
@@ -88,6 +96,7 @@ def draw_alpha(comparison: Comparison) -> Figure:
     return made
 
 
+@styled
 def draw_gradients(comparison: Comparison) -> Figure:
     """Gradient norm by layer and demonstration, one panel a learner (Deutch 2023, Figure 4), first task and seed."""
     specs = _one_of_each_kind(comparison)
@@ -107,9 +116,12 @@ def draw_gradients(comparison: Comparison) -> Figure:
             )
             made.colorbar(image, ax=panel, label="‖gradient‖")
         panel.set(title=f"{spec.name} on {task}", xlabel="demonstration", ylabel="layer")
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     return made
 
 
+@styled
 def draw_rates(comparison: Comparison) -> Figure:
     """Likeness and accuracy against step size, because the published similarities track step size."""
     study = comparison.study
