@@ -14,7 +14,7 @@ from iclgd.metrics.likeness import sim_am, sim_am_delta, sim_aou, sim_aou_norm
 from iclgd.metrics.nulls import isotropic, isotropic_maps, other_query, other_query_maps, uniform
 from iclgd.metrics.ranking import training_token_tau
 from iclgd.models.subject import Subject
-from iclgd.models.traces import Trace, Training
+from iclgd.models.traces import NotFinite, Trace, Training
 from iclgd.prompts import POSITIONS, Prompts, build_prompts
 from iclgd.spec import CellSpec, EpisodeSpec, LearnerSpec
 from iclgd.tasks.episodes import Episode, load_episode
@@ -165,7 +165,12 @@ class _Lab:
         with learner.learn(self.subject, demos or self.prompts) as predictor:
             if predictor.training is not None and predictor.training.diverged:
                 return Run(None, predictor.training)
-            trace = predictor.trace(asked, progress=lambda done: self.report(what, done))
+            try:
+                trace = predictor.trace(asked, progress=lambda done: self.report(what, done))
+            except NotFinite:
+                if predictor.training is None:
+                    raise
+                return Run(None, replace(predictor.training, diverged=True))
             again = predictor.trace(asked, tokens=OTHER_BATCH) if twice else None
             return Run(trace, predictor.training, again)
 

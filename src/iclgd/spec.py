@@ -50,7 +50,7 @@ class EpisodeSpec(Spec):
 
     k: int = Field(default=32, ge=0)
     seed: int = Field(default=0, ge=0, lt=2**32)
-    queries: int = Field(default=100, ge=1)
+    queries: int = Field(default=100, ge=1)  # at most: a task may have fewer
     query_seed: int = Field(default=1, ge=0, lt=2**32)
     balanced: bool = False
 
