@@ -10,6 +10,7 @@ from iclgd.registry import suggest
 
 # command → (module, what it does). The sentence stands here so that `iclgd --help` imports nothing else.
 COMMANDS = {
+    "compare": ("iclgd.cli.compare", "The main job: reading demonstrations against training on them."),
     "trace": ("iclgd.cli.trace", "What reading demonstrations changes inside a language model."),
     "doctor": ("iclgd.cli.doctor", "Whether the lab can work with a model, in seconds."),
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
@@ -41,7 +42,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with `iclgd trace`, which needs nothing but this package.",
+    epilog="Start with `iclgd compare`, which needs nothing but this package.",
 )
 @click.version_option(package_name="iclgd")
 def group() -> None:

@@ -69,7 +69,7 @@ def command(context: click.Context, out: Path | None, overwrite: bool, **given: 
             zero = predictor.trace(prompts, progress=done)
         with InContext().learn(subject, prompts) as predictor:
             icl = predictor.trace(prompts, progress=done)
-    dropped = f" ({prompts.dropped} dropped to fit)" if prompts.dropped else ""
+    dropped = f" ({len(prompts.dropped)} dropped to fit)" if prompts.dropped else ""
     title = (
         f"{subject.name} · {episode.task.name} · k = {len(prompts.demos)}{dropped} · "
         f"{'' if from_file else f'seed {drawn.seed} · '}{len(prompts.queries)} queries · {model.dtype}"

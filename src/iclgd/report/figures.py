@@ -1,18 +1,21 @@
 """Figures: one look for all of them, drawn without global state, as SVG and PNG."""
 
 import io
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+P = ParamSpec("P")
+
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+STYLE_OF_INIT = {"trained": "-", "random": "--", "embeddings": "-."}
 STYLE: Any = {
     "font.size": 9,
     "font.family": "sans-serif",
@@ -22,23 +25,28 @@ STYLE: Any = {
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
+    "figure.titlesize": 11,
     "legend.frameon": False,
     "svg.fonttype": "path",
     "svg.hashsalt": "iclgd",
 }
 
 
-def look() -> AbstractContextManager[None]:
-    """The one look; draw inside it, because titles and legends take theirs when they are made."""
-    return matplotlib.rc_context(STYLE)
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Draw in the style of all figures, and leave the program's own settings alone."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with matplotlib.rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return drawn
 
 
 def figure(columns: int = 1, rows: int = 1, width: float = 4.6, height: float = 3.0) -> tuple[Figure, np.ndarray]:
     """A figure and its grid of axes (always two-dimensional)."""
-    with look():
-        made = Figure(figsize=(width * columns, height * rows), layout="constrained")
-        axes = made.subplots(rows, columns, squeeze=False)
-    return made, axes
+    made = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return made, made.subplots(rows, columns, squeeze=False)
 
 
 def band(
@@ -51,14 +59,14 @@ def band(
     label: str,
 ) -> None:
     """A line with its interval."""
-    axes.plot(x, middle, color=colour, label=label, linewidth=1.6, marker="o", markersize=2.5)
-    axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(x, middle, color=colour, label=label, linewidth=1.5, marker="o", markersize=2.2)
+    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def svg(made: Figure) -> str:
     """The figure as SVG text, the same text for the same figure."""
     buffer = io.StringIO()
-    with look():
+    with matplotlib.rc_context(STYLE):
         made.savefig(buffer, format="svg", metadata={"Date": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
@@ -67,5 +75,5 @@ def svg(made: Figure) -> str:
 def save(made: Figure, folder: Path, name: str) -> None:
     """The figure as SVG and as PNG."""
     (folder / f"{name}.svg").write_text(svg(made), encoding="utf-8")
-    with look():
+    with matplotlib.rc_context(STYLE):
         made.savefig(folder / f"{name}.png", dpi=200)

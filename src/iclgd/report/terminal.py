@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from iclgd.errors import visible
 
@@ -71,3 +71,27 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
 def _console() -> Console:
     """On the error stream as it is now: a spinner goes on while a noisy library's own output is turned away."""
     return Console(file=sys.stderr, highlight=False)
+
+
+@contextmanager
+def cell_progress(cells: int) -> Iterator[tuple[Callable[[str], None], Callable[[str, int], None]]]:
+    """Two lines while a study runs: the cell, and what is being done in it; nothing where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield (lambda _what: None), (lambda _what, _done: None)
+        return
+    with Progress(TextColumn("{task.description}"), TimeElapsedColumn(), console=_console(), transient=True) as bar:
+        outer, inner = bar.add_task(f"{cells} cells"), bar.add_task("")
+        answered: dict[str, int] = {}
+
+        def announce(what: str) -> None:
+            bar.update(outer, description=what)
+
+        def report(what: str, done: int) -> None:
+            answered[what] = answered.get(what, 0) + done
+            bar.update(
+                inner, description=f"  {what}: " + (f"{answered[what]} queries" if answered[what] else "learning")
+            )
+            if not done:
+                answered[what] = 0
+
+        yield announce, report

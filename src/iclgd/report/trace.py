@@ -13,7 +13,7 @@ from iclgd.metrics.statistics import interval, share_interval
 from iclgd.metrics.updates import update_size
 from iclgd.models.traces import Trace
 from iclgd.prompts import POSITIONS, Prompts
-from iclgd.report.figures import COLOURS, band, figure, look, save
+from iclgd.report.figures import COLOURS, band, figure, save, styled
 from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import number, table, with_interval
 from iclgd.tasks.episodes import Episode, write_episode
@@ -61,16 +61,16 @@ class TraceReport:
         update = "what reading changes: size of the update of the attention output, ‖h_icl − h_zero‖ / ‖h_zero‖"
         return f"{self.title}\n\n{table(*self.learners())}\n\n{update}\n\n{table(*self.layers())}"
 
+    @styled
     def drawing(self) -> Figure:
         made, grid = figure(width=8.0, height=3.4)
         axes, size = grid[0, 0], r"$\Vert h_\mathrm{icl} - h_\mathrm{zero}\Vert\, /\, \Vert h_\mathrm{zero}\Vert$"
-        with look():
-            for position, name in enumerate(POSITIONS):
-                middle, low, high = zip(*self.sizes(position), strict=True)
-                band(axes, range(len(middle)), middle, low, high, COLOURS[position], WHERE[name])
-            axes.set(xlabel="layer", ylabel=size, title="Size of the update by layer", ylim=(0, None))
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-            axes.legend()
+        for position, name in enumerate(POSITIONS):
+            middle, low, high = zip(*self.sizes(position), strict=True)
+            band(axes, range(len(middle)), middle, low, high, COLOURS[position], WHERE[name])
+        axes.set(xlabel="layer", ylabel=size, title="Size of the update by layer", ylim=(0, None))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.legend()
         return made
 
     def write(self, folder: Path) -> None:
@@ -78,7 +78,7 @@ class TraceReport:
         tensors = {
             f"{name}.{part}": getattr(trace, part).contiguous()
             for name, trace in (("zero-shot", self.zero), ("icl", self.icl))
-            for part in ("scores", "outputs", "logits", "keys")
+            for part in ("scores", "outputs", "logits", "keys", "context", "vectors")
         }
         save_file(tensors, folder / "trace.safetensors", metadata={"positions": ",".join(POSITIONS)})
         write_episode(self.episode, folder / "episode.json")
@@ -86,7 +86,7 @@ class TraceReport:
             "spec": self.spec,
             "episode_sha256": self.episode.sha256(),
             "demonstrations": len(self.prompts.demos),
-            "demonstrations_dropped": self.prompts.dropped,
+            "demonstrations_dropped": len(self.prompts.dropped),
             "context_tokens": len(self.prompts.context),
             "accuracy": {"zero-shot": self.zero.accuracy, "icl": self.icl.accuracy},
             "update_size": {name: [list(size) for size in self.sizes(i)] for i, name in enumerate(POSITIONS)},
@@ -95,6 +95,8 @@ class TraceReport:
                 "outputs": ["query", "layer", "position", "dim"],
                 "logits": ["query", "layer", "position", "head", "key"],
                 "keys": ["query", "position", "key"],
+                "context": ["query", "layer", "position", "context token"],
+                "vectors": ["query", "layer", "position", "query dim"],
             },
         }
         (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
