@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclgd.errors import Refusal
-from iclgd.prompts import Demo, Prompts, build_prompts, finetuning_ids, how_many_fit, tokenize
+from iclgd.prompts import Demo, Prompts, build_prompts, how_many_fit, tokenize
 from iclgd.spec import PromptSpec
 from iclgd.tasks.episodes import Episode
 from iclgd.tasks.text import Example, TextTask
@@ -76,8 +76,11 @@ def test_demonstrations_end_in_their_label_word_and_know_where_they_lie():
     assert [demo.ids[-len(demo.label) :] for demo in prompts.demos] == [demo.label for demo in prompts.demos]
 
 
-def test_finetuning_reads_each_demonstration_from_bos_without_the_separator():
-    assert finetuning_ids(build_prompts(TOKENIZER, EPISODE, PromptSpec(), None)) == [(1, *DEMO), (1, *OTHER)]
+def test_queries_without_content_are_asked_in_the_same_words():
+    prompts = build_prompts(TOKENIZER, EPISODE, PromptSpec(), None)
+    assert prompts.blanks[-1] == tokenize(TOKENIZER, "Sentence:  Label:")
+    bare = TASK.model_copy(update={"template": "{text}"})
+    assert all(build_prompts(TOKENIZER, episode("a", demos=0, task=bare), PromptSpec(), None).blanks)
 
 
 def test_a_control_token_spelled_in_the_data_is_only_text():
@@ -97,11 +100,11 @@ def test_truncation_drops_the_last_demonstrations_and_is_recorded():
     room = 1 + len(DEMO) + len(NEWLINES) + LONGEST
     prompts = build_prompts(TOKENIZER, EPISODE, PromptSpec(truncate=True), room)
     assert [demo.ids for demo in prompts.demos] == [DEMO]
-    assert prompts.dropped == 1
+    assert [demo.ids for demo in prompts.dropped] == [OTHER]
 
 
 def test_nothing_is_dropped_when_everything_fits():
-    assert build_prompts(TOKENIZER, EPISODE, PromptSpec(truncate=True), 1000).dropped == 0
+    assert build_prompts(TOKENIZER, EPISODE, PromptSpec(truncate=True), 1000).dropped == ()
 
 
 def test_a_query_longer_than_the_context_is_refused_even_with_truncation():

@@ -86,7 +86,8 @@ def build_prompts(tokenizer: Any, episode: Episode, spec: PromptSpec, room: int 
     if not all(queries):
         raise Refusal(f"query {queries.index(()) + 1} of {task.name} is empty: the tokenizer gives no token for it.")
     answers = tuple(query.label for query in episode.queries)
-    blanks = tuple(tokenize(tokenizer, task.prompt(dict.fromkeys(task.fields, word))) for word in CONTENT_FREE)
+    blank = (tokenize(tokenizer, task.prompt(dict.fromkeys(task.fields, word))) for word in CONTENT_FREE)
+    blanks = tuple(ids for ids in blank if ids)  # a template of nothing but fields has no tokens without content
     prompts = Prompts(bos, demos, _separator(tokenizer, spec.separator), queries, labels, answers, blanks)
     return prompts if room is None else _fitted(prompts, room, spec.truncate)
 

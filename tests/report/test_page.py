@@ -40,7 +40,9 @@ def hostile_report() -> TraceReport:
         outputs = torch.randn(count, layers, 2, 8, generator=random)
         logits = torch.randn(count, layers, 2, 2, 3, generator=random)
         scores = torch.randn(count, 2, generator=random)
-        return Trace(scores, outputs, logits, keys.clone(), tuple(q.label for q in queries))
+        context, blanks = torch.randn(count, layers, 2, 1, generator=random), torch.randn(3, 2, generator=random)
+        answers = tuple(q.label for q in queries)
+        return Trace(scores, outputs, logits, keys.clone(), context, outputs.clone(), blanks, answers)
 
     prompts = Prompts((1,), (), (), ((5, 6),) * count, ((3,), (4,)), tuple(q.label for q in queries))
     title = f"{HOSTILE[2]} · {HOSTILE[3]}"

@@ -100,7 +100,7 @@ class Predictor:
                 progress(len(batch))
         assert outputs is not None
         assert vectors is not None
-        blanks = self.scores(prompts.blanks, prompts.labels)
+        blanks = self.scores(prompts.blanks, prompts.labels) if prompts.blanks else scores.new_empty(0, scores.shape[1])
         if not (outputs.isfinite().all() and scores.isfinite().all()):
             raise NotFinite(f"{self.subject.name} gives NaN or infinite numbers in {self.subject.precision}.")
         return Trace(scores, outputs, logits, keys, context, vectors, blanks, prompts.answers)

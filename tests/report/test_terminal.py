@@ -1,0 +1,83 @@
+"""The terminal: numbers as people read them, and progress that only a person sees."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import iclgd
+from iclgd.report.terminal import number, say, table, with_interval
+
+DRAWN = """
+import contextlib, io, time
+from iclgd.report.terminal import progress, working
+with working("fetching") as note:
+    note("unpacking")
+    with contextlib.redirect_stderr(io.StringIO()):  # as while a noisy library is kept quiet
+        time.sleep(0.4)
+        note("still unpacking")
+        time.sleep(0.4)
+with progress("tracing", 3) as done:
+    done(3)
+print("the result")
+"""
+
+
+def drawn(terminal: bool) -> tuple[str, bytes]:
+    """Output and error output of a program that shows progress, with a terminal for its error stream or without."""
+    ours, theirs = pty.openpty() if terminal else os.pipe()
+    environment = {**os.environ, "PYTHONPATH": str(Path(iclgd.__file__).parents[1]), "TERM": "xterm", "COLUMNS": "200"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", DRAWN], env=environment, stdout=subprocess.PIPE, stderr=theirs, text=True
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # how a terminal says that the other side is gone
+            break
+        if not part:
+            break
+        seen += part
+    out, _ = process.communicate(timeout=60)
+    os.close(ours)
+    assert process.returncode == 0
+    return out, seen
+
+
+def test_progress_is_drawn_on_a_terminal_and_goes_on_while_a_library_is_kept_quiet():
+    out, seen = drawn(terminal=True)
+    assert out == "the result\n"
+    for words in (b"unpacking", b"still unpacking", b"tracing", b"3/3"):
+        assert words in seen
+
+
+def test_no_progress_is_drawn_where_there_is_no_terminal():
+    assert drawn(terminal=False) == ("the result\n", b"")
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [(0.1491, ".149"), (1.2042, "1.204"), (-0.02, "-.020"), (-0.0001, ".000"), (10.5, "10.500"), (float("nan"), "n/a")],
+)
+def test_numbers_are_written_without_a_leading_zero(value, text):
+    assert number(value) == text
+
+
+def test_an_interval_stands_in_brackets_and_is_left_out_where_there_is_none():
+    assert with_interval(0.149, 0.141, 0.157) == ".149 [.141 .157]"
+    assert with_interval(0.149, float("nan"), float("nan")) == ".149"
+
+
+def test_columns_are_as_wide_as_they_need_to_be():
+    assert table(["a", "bb"], [["long cell", "1"], ["x", "22"]]) == "a          bb\nlong cell  1\nx          22"
+    assert table(["", ""], [["x", "1"]]) == "x  1"
+
+
+def test_control_characters_are_made_visible(capsys):
+    say("a\x1b[2Jb")
+    assert capsys.readouterr().out == "a\\x1b[2Jb\n"
