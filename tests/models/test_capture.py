@@ -167,8 +167,8 @@ def test_a_model_with_one_layer_that_cannot_be_captured_is_refused_by_name():
         Subject(model, tiny_tokenizer(), "other")
 
 
-def test_a_model_whose_attention_does_more_than_the_registered_function_is_refused(monkeypatch):
-    """One that hands its attention something the capture does not know would be measured wrongly, so it is not."""
+def test_a_model_whose_attention_does_more_than_the_registered_function_is_not_captured_by_it(monkeypatch):
+    """The registered function would see every layer and measure another model, so interception takes its place."""
     model = tiny_model("gpt2")
     from transformers.models.gpt2 import modeling_gpt2
 
@@ -180,7 +180,7 @@ def test_a_model_whose_attention_does_more_than_the_registered_function_is_refus
 
     monkeypatch.setattr(modeling_gpt2, "eager_attention_forward", twisted)
     subject = Subject(model, tiny_tokenizer(), "twisted")
-    assert subject.capture == "intercepted"  # its own code runs, and every softmax of it is seen
+    assert subject.capture == "intercepted"
 
 
 def test_a_model_of_unknown_make_is_refused_by_name():
