@@ -22,6 +22,11 @@ def predict(w: W, query: Float[Tensor, "*batch query dx"]) -> Float[Tensor, "*ba
     return query @ w.mT
 
 
+def half_square(answer: Float[Tensor, "*batch query dy"], target: Float[Tensor, "*batch query dy"]) -> Float[Tensor, ""]:
+    """The loss of the lab: ½ E ‖ŷ − y‖²."""
+    return (answer - target).square().sum(-1).mean() / 2
+
+
 def descent(w: W, x: X, y: Y) -> W:
     """−∇L at W for L(W) = 1/(2N) Σ ‖W x_i − y_i‖²."""
     return (y - x @ w.mT).mT @ x / x.shape[-2]

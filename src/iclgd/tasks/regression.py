@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from iclgd.errors import Refusal
+from iclgd.registry import Registry
 
 Law = Literal["uniform", "normal", "laplace", "exponential", "sphere"]
 Matrix = Float[Tensor, "dx dx"]
@@ -261,3 +262,44 @@ def corrupt(episodes: Episodes, labels: int, generator: Generator) -> Episodes:
     y = episodes.y.clone()
     y[..., :labels, :] = torch.randn(y[..., :labels, :].shape, generator=generator, dtype=y.dtype)
     return episodes._replace(y=y)
+
+
+FAMILIES: Registry[Callable[[int, int, int, float], Regression]] = Registry(
+    "regression family", "iclgd linear train --help"
+)
+"""Builders by name; each takes dx, dy, demos and noise."""
+
+
+def _family(inputs: Callable[[int], Inputs], function: Callable[[Inputs, int], Function], one_output: bool = True):  # type: ignore[no-untyped-def]
+    def build(dx: int, dy: int, demos: int, noise: float) -> Regression:
+        if dx < 1 or dy < 1:
+            raise Refusal(f"a regression needs at least one input and one output, not {dx} and {dy}.")
+        if one_output and dy != 1:
+            raise Refusal(f"this family has one output, not {dy}; choose a linear family for more.")
+        law = inputs(dx)
+        return Regression(law, function(law, dy), demos, noise)
+
+    return build
+
+
+def _skewed(dx: int) -> Inputs:
+    """Standard deviations 1, 1, ½, ¼, 1, repeated: Ahn 2023's covariance."""
+    deviation = torch.tensor([1, 1, 0.5, 0.25, 1], dtype=torch.float64).repeat(dx // 5 + 1)[:dx]
+    return Inputs(torch.diag(deviation**2))
+
+
+def _line(dx: int) -> Inputs:
+    if dx != 1:
+        raise Refusal(f"sine has one input, not {dx}; leave --dx out.")
+    return Inputs.uniform(1, width=10)
+
+
+FAMILIES.add("linear", _family(Inputs.uniform, lambda law, dy: LinearMap.isotropic(law.dx, dy), False))
+FAMILIES.add("gaussian", _family(Inputs.normal, lambda law, dy: LinearMap.isotropic(law.dx, dy), False))
+FAMILIES.add("skewed", _family(_skewed, LinearMap.inverse, False))
+FAMILIES.add("sine", _family(_line, lambda law, dy: Sine()))
+FAMILIES.add("sine-one-key", _family(_line, lambda law, dy: Sine(one_key=True)))
+FAMILIES.add("sparse", _family(Inputs.normal, lambda law, dy: Sparse()))
+FAMILIES.add("quadratic", _family(Inputs.normal, lambda law, dy: Quadratic()))
+FAMILIES.add("relu", _family(Inputs.normal, lambda law, dy: ReluNetwork()))
+FAMILIES.add("tree", _family(Inputs.normal, lambda law, dy: Tree()))
