@@ -82,9 +82,7 @@ def test_kernel_attention_is_functional_gradient_descent(size, seed, kernel):
     dx, dy, demos = size
     rate, steps = 0.3 / dx, 50
     out = run(construct.kernel_layer(dx, dy, rate), x, y, query, steps, kind=kernel)
-    close(
-        attention.answer(out, demos, dy), learners.functional_gd(x, y, query, KERNELS[kernel], rate, steps)
-    )
+    close(attention.answer(out, demos, dy), learners.functional_gd(x, y, query, KERNELS[kernel], rate, steps))
 
 
 @few
@@ -167,7 +165,9 @@ def test_linear_attention_over_demonstrations_is_zero_shot_weights_plus_an_updat
     query = torch.randn(2, dim, generator=g, dtype=F64)
     zero, update = duality.split_weights(w_value, w_key, shown, own)
     everything = torch.cat([shown, own])
-    close(duality.linear_attention(everything @ w_value.T, everything @ w_key.T, query), query @ (zero + update).T, 1e-11)
+    close(
+        duality.linear_attention(everything @ w_value.T, everything @ w_key.T, query), query @ (zero + update).T, 1e-11
+    )
 
 
 @few
@@ -189,9 +189,7 @@ def test_the_second_moment_carries_all_that_linear_attention_sees(size, seed, la
     weights = random_weights(layers, heads, dx + dy, g)
     state = attention.tokens(x, y, query)
     by_token = attention.states(state, demos, weights, layers)
-    by_moment = attention.query_states(
-        attention.moment(state[:, :demos]), state[:, demos:], weights, layers
-    )
+    by_moment = attention.query_states(attention.moment(state[:, :demos]), state[:, demos:], weights, layers)
     for a, b in zip(by_moment, by_token, strict=True):
         close(a, b[:, demos:], 1e-13)
 
@@ -227,14 +225,16 @@ def test_the_prediction_of_gd_has_its_weights_as_sensitivity(size, seed):
     query.requires_grad_()
     out = run(construct.gd_layer(size[0], size[1], 0.3), x, y, query, 1)
     for k in range(size[1]):
-        (gradient,) = torch.autograd.grad(attention.answer(out, size[2], size[1])[..., k].sum(), query, retain_graph=True)
+        (gradient,) = torch.autograd.grad(
+            attention.answer(out, size[2], size[1])[..., k].sum(), query, retain_graph=True
+        )
         close(gradient[:, 0], w[:, k], 1e-14)
 
 
 @few
 @given(seeds, st.integers(1, 6), st.integers(2, 10), st.integers(1, 4))
 def test_states_stay_linear_in_each_tokens_own_x_and_y(seed, dx, demos, layers):
-    """x_i^l = M x_i + y_i u and y_i^l = a y_i − ⟨w, x_i⟩ (Vladymyrov 2024): one matrix moves every token of an episode."""
+    """x_i^l = M x_i + y_i u and y_i^l = a y_i − ⟨w, x_i⟩ (Vladymyrov 2024): one matrix moves every token."""
     x, y, query, g = problem((dx, 1, demos + dx), seed)
     weights = random_weights(layers, 2, dx + 1, g)
     state = attention.tokens(x, y, query)

@@ -5,7 +5,7 @@ every token is updated, and there is no normalisation layer:
 
     e_j ← e_j + Σ_h (P V)_h · (1/N) Σ_i e_i k(e_i, e_j),        k = e_iᵀ (Kᵀ Q)_h e_j for linear attention.
 
-The demonstrations' slots come to hold residuals, the query's slot holds minus the prediction (von Oswald 2023, prop. 1).
+The demonstrations' slots come to hold residuals, the query's slot minus the prediction (von Oswald 2023, prop. 1).
 Departures: the 1/N stands in the layer, as in Ahn 2023 and Zhang 2023, where von Oswald has it in P; and W_Kᵀ W_Q and
 P W_V are one matrix each, because nothing else of the four enters the output.
 """
@@ -69,7 +69,9 @@ def attend(
     return state + (weights @ keys @ pv.mT).sum(-3)
 
 
-def states(state: Tokens, demos: int, weights: Weights, depth: int, kind: str = "linear", causal: bool = False) -> list[Tokens]:
+def states(
+    state: Tokens, demos: int, weights: Weights, depth: int, kind: str = "linear", causal: bool = False
+) -> list[Tokens]:
     """The tokens before the first layer and after each one."""
     every = [state]
     for layer in range(depth):
@@ -100,9 +102,10 @@ def query_states(
     for layer in range(depth):
         qk, pv = (part[layer % part.shape[0]] for part in weights)
         if layer == depth - 1:
-            move = (every[-1][..., None, :, :] @ qk.mT @ c[..., None, :, :] @ pv.mT).sum(-3)
-            return [*every, every[-1] + move]
-        m = (qk.mT @ c[..., None, :, :] @ pv.mT).sum(-3)  # [*batch, dim, dim]
+            reads = torch.einsum("...qe,hde->...hqd", every[-1], qk) @ c[..., None, :, :]
+            return [*every, every[-1] + torch.einsum("...hqd,hed->...qe", reads, pv)]
+        reads = torch.einsum("...de,hdf->...hfe", c, qk)  # qkᵀ C, [*batch, head, dim, dim]
+        m = torch.einsum("...hfd,hed->...fe", reads, pv)  # [*batch, dim, dim]
         every.append(every[-1] + every[-1] @ m)
         half = c + c @ m
         c = half + m.mT @ half

@@ -51,7 +51,7 @@ def view(predict: Predictor, episodes: Episodes) -> View:
 def implied_weights(answer: Answer, query: Float[Tensor, "*batch query dx"]) -> Float[Tensor, "*batch dx dy"]:
     if query.shape[-2] < query.shape[-1]:
         raise Refusal(
-            f"implied weights need at least {query.shape[-1]} queries an episode, there are {query.shape[-2]}; ask more."
+            f"implied weights need at least {query.shape[-1]} queries an episode, not {query.shape[-2]}; ask more."
         )
     return torch.linalg.lstsq(query, answer).solution
 
@@ -81,13 +81,12 @@ def normalised(weights: Weights, dx: int) -> Weights:
 
 
 def weight_distance(a: Weights, b: Weights, dx: int) -> float:
-    """Relative distance of normalised weights over what one layer's answer depends on: qk's x columns and pv's y rows."""
-    total = size = 0.0
+    """Relative distance of normalised weights, over what one layer's answer depends on: qk's x columns, pv's y rows."""
+    total = 0.0
     for name, of_a, of_b in zip(Weights._fields, normalised(a, dx), normalised(b, dx), strict=True):
         part = (..., slice(None), slice(0, dx)) if name == "qk" else (..., slice(dx, None), slice(None))
         total += float((of_a[part] - of_b[part]).square().sum()) / float(of_b[part].square().sum())
-        size += 1
-    return (total / size) ** 0.5
+    return (total / 2) ** 0.5
 
 
 def interpolated(a: Weights, b: Weights, dx: int, share: float) -> Weights:
@@ -96,7 +95,9 @@ def interpolated(a: Weights, b: Weights, dx: int, share: float) -> Weights:
     return Weights(*((1 - share) * p + share * q for p, q in pairs))
 
 
-def ranking(subject: View, candidates: Mapping[str, View], query: Float[Tensor, "*batch query dx"]) -> dict[str, Likeness]:
+def ranking(
+    subject: View, candidates: Mapping[str, View], query: Float[Tensor, "*batch query dx"]
+) -> dict[str, Likeness]:
     """Likeness to every candidate, nearest in squared prediction distance first (a cosine would not see the scale)."""
     scored = {name: likeness(subject, candidate, query) for name, candidate in candidates.items()}
     return dict(sorted(scored.items(), key=lambda item: item[1].spd))

@@ -1,7 +1,7 @@
 """Layers whose weights are written down, not trained: each is exactly one of the learners.
 
-Every function returns ``Weights`` for ``attention``; ``interleaved`` and ``mesa`` have their own token layouts and stand
-in their own files.
+Every function returns ``Weights`` for ``attention``. Separate tokens for x and y are in ``interleaved``, layers that learn
+as they read in ``recurrent``.
 """
 
 import torch
@@ -63,7 +63,7 @@ def preconditioned_layer(matrix: Float[Tensor, "dx dx"], dy: int = 1) -> Weights
 
 
 def kernel_layer(dx: int, dy: int, rate: float) -> Weights:
-    """One step of functional GD when run with a kernel's attention (Cheng 2024): the weights of ``gd_layer`` at W₀ = 0."""
+    """One step of functional GD under a kernel's attention (Cheng 2024): the weights of ``gd_layer`` at W₀ = 0."""
     return gd_layer(dx, dy, rate)
 
 

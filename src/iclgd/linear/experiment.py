@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,9 +15,9 @@ from iclgd.linear.compare import Predictor, View
 from iclgd.linear.models import DeepFeatures, Transformer
 from iclgd.linear.references import REFERENCES, candidates
 from iclgd.linear.train import Adam, Params, Trained, member, one_thread, stack, train
-from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, LinearMap, Regression, Sine, corrupt
+from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, Law, LinearMap, Regression, Sine, corrupt
 
-EVALUATION_SEED = 5
+TRAINING, EVALUATION, SHIFTED = range(3)  # what a generator is for: the first part of its key
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Experiment:
     hidden: int = 160
     seeds: int = 8
     steps: int = 2000
-    batch: int = 256
+    batch: int = 128
     rate: float = 0.02
     clip: float | None = None
     compare: tuple[str, ...] = ("gd",)
@@ -44,11 +45,12 @@ class Experiment:
 
     def __post_init__(self) -> None:
         for name in self.compare:
-            REFERENCES[name]
+            REFERENCES[name]  # refuses an unknown name, before anything is trained
         if min(self.seeds, self.steps, self.batch, self.episodes) < 1:
             raise Refusal("seeds, steps, batch and episodes are all counts of at least one.")
         if self.rate <= 0:
             raise Refusal(f"a learning rate of {self.rate:g} trains nothing; give a positive one.")
+        self.model  # noqa: B018  refuses what cannot be built
         if isinstance(self.family.function, Sine) and not self.width:
             raise Refusal("a sine is not linear in its input; give the model an MLP with --width 40.")
 
@@ -78,23 +80,29 @@ class Result:
     loss of weights half way between."""
     shifts: dict[str, dict[str, Any]]
     """Out of distribution: by kind of shift, its values, and the losses of model (by value and seed) and reference."""
-    layers: dict[str, Any]
+    layers: dict[int, dict[str, Any]]
     """Which learner the answer after each layer is most like (first seed): squared prediction distance to each."""
 
 
-def stream(task: Regression, seeds: Sequence[int], batch: int, ahead: int = 8) -> Callable[[int], Episodes]:
-    """Batches for members, each from its own generator, so that a member's data do not depend on who trains beside it.
+def generator(*key: int) -> torch.Generator:
+    """A generator of its own for every key. (torch keeps 32 bits of a seed: larger offsets would vanish.)"""
+    return torch.Generator().manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
 
-    ``ahead`` steps are drawn in one call.
+
+def stream(task: Regression, seeds: Sequence[int], batch: int, ahead: int = 8) -> Callable[[int], Episodes]:
+    """Batches for members by step: a member's data depend on its seed and the step, not on who trains beside it.
+
+    ``ahead`` steps are drawn in one call and held.
     """
-    generators = [torch.Generator().manual_seed(2**32 + seed) for seed in seeds]
-    held: list[Episodes] = []
+    held: dict[int, list[Episodes]] = {}
 
     def draw(step: int) -> Episodes:
-        if step % ahead == 0:
-            drawn = [task.draw(batch * ahead, g) for g in generators]
-            held[:] = [Episodes(*map(torch.stack, zip(*part, strict=True))) for part in _chunks(drawn, ahead)]
-        return held[step % ahead]
+        block = step // ahead
+        if block not in held:
+            held.clear()
+            drawn = [task.draw(batch * ahead, generator(TRAINING, seed, block)) for seed in seeds]
+            held[block] = [Episodes(*map(torch.stack, zip(*part, strict=True))) for part in _chunks(drawn, ahead)]
+        return held[block][step % ahead]
 
     return draw
 
@@ -112,7 +120,7 @@ def run(experiment: Experiment) -> Result:
 
 def _run(e: Experiment) -> Result:
     task, model, seeds = e.family, e.model, range(e.seeds)
-    fresh = torch.Generator().manual_seed(EVALUATION_SEED)
+    fresh = generator(EVALUATION)
     held = task.draw(e.episodes, fresh)
     probes = task.draw(min(e.episodes, 500), fresh, queries=2 * e.dx)
     sample = task.draw(2000, fresh, dtype=torch.float64)
@@ -166,9 +174,7 @@ def predictor(model: Transformer | DeepFeatures, params: Params) -> Predictor:
 def references(e: Experiment, task: Regression, sample: Episodes) -> dict[str, Predictor]:
     """Learners by name, as many steps as the model has layers; behind an MLP, one step on meta-learned features."""
     if not e.width:
-        return {
-            name: p for learner in e.compare for name, p in REFERENCES[learner](task, sample, e.layers).items()
-        }
+        return {name: p for learner in e.compare for name, p in REFERENCES[learner](task, sample, e.layers).items()}
     features = DeepFeatures(e.dx, e.dy, e.width, e.hidden)
     seed = e.seeds  # one that no member uses
     batches = stream(task, [seed], e.batch)
@@ -221,9 +227,7 @@ def _weights(e: Experiment, task: Regression, members: list[Params], held: Episo
         ],
         "optimal rate / N": rate / e.demos,
         "distance": {name: [compare.weight_distance(w, b, e.dx) for w in learned] for name, b in built.items()},
-        "half-way loss": [
-            compare.loss(predictor(e.model, {"qk": w.qk, "pv": w.pv}), held) for w in half
-        ],
+        "half-way loss": [compare.loss(predictor(e.model, {"qk": w.qk, "pv": w.pv}), held) for w in half],
         "learned": {name: part[0, 0].tolist() for name, part in sides[0]._asdict().items()},
         "constructed": {name: part[0, 0].tolist() for name, part in sides[1]._asdict().items()},
     }
@@ -235,22 +239,17 @@ def _shifts(
     """Input scale, label scale (the weights' scale of a linear family), other laws at the same Σ, random labels."""
 
     def drawn(of: Regression) -> Episodes:
-        return of.draw(e.episodes, torch.Generator().manual_seed(EVALUATION_SEED))
+        return of.draw(e.episodes, generator(SHIFTED))
 
     base = drawn(task)
-    laws = ("uniform", "normal", "laplace", "exponential") + (("sphere",) if e.dx > 1 else ())
+    laws: tuple[Law, ...] = ("uniform", "normal", "laplace", "exponential", "sphere")
     kinds: dict[str, dict[Any, Episodes]] = {
         "input scale": {
             f: drawn(replace(task, inputs=task.inputs.scaled(f))) for f in (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
         },
-        "label scale": {
-            f: base._replace(y=base.y * f, target=base.target * f) for f in (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
-        },
+        "label scale": {f: base._replace(y=base.y * f, target=base.target * f) for f in (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)},
         "law": {law: drawn(replace(task, inputs=Inputs(task.inputs.covariance, law))) for law in laws},
-        "random labels": {
-            k: corrupt(base, k, torch.Generator().manual_seed(EVALUATION_SEED))
-            for k in range(0, e.demos + 1, max(1, e.demos // 5))
-        },
+        "random labels": {k: corrupt(base, k, generator(SHIFTED)) for k in range(0, e.demos + 1, max(1, e.demos // 5))},
     }
     return {
         kind: {
@@ -262,10 +261,13 @@ def _shifts(
     }
 
 
-def _layers(e: Experiment, task: Regression, sample: Episodes, params: Params, probes: Episodes) -> dict[str, Any]:
+def _layers(
+    e: Experiment, task: Regression, sample: Episodes, params: Params, probes: Episodes
+) -> dict[int, dict[str, Any]]:
     """Squared prediction distance of the answer after each layer to every learner, at every number of steps tried."""
     model = e.model
-    views: dict[str, View] = {n: compare.view(p, probes) for n, p in candidates(task, sample).items()}
+    few = Episodes(*(part[:500] for part in sample))  # enough to tune learners that are only told apart
+    views: dict[str, View] = {n: compare.view(p, probes) for n, p in candidates(task, few).items()}
     table = {}
     for layer in range(1, e.layers + 1):
 

@@ -22,7 +22,9 @@ def predict(w: W, query: Float[Tensor, "*batch query dx"]) -> Float[Tensor, "*ba
     return query @ w.mT
 
 
-def half_square(answer: Float[Tensor, "*batch query dy"], target: Float[Tensor, "*batch query dy"]) -> Float[Tensor, ""]:
+def half_square(
+    answer: Float[Tensor, "*batch query dy"], target: Float[Tensor, "*batch query dy"]
+) -> Float[Tensor, ""]:
     """The loss of the lab: ½ E ‖ŷ − y‖²."""
     return (answer - target).square().sum(-1).mean() / 2
 
@@ -55,9 +57,7 @@ def momentum(x: X, y: Y, rate: Rate, inertia: Rate, steps: int, start: Start | N
     return w
 
 
-def preconditioned(
-    x: X, y: Y, matrix: Float[Tensor, "*#batch dx dx"], steps: int = 1, start: Start | None = None
-) -> W:
+def preconditioned(x: X, y: Y, matrix: Float[Tensor, "*#batch dx dx"], steps: int = 1, start: Start | None = None) -> W:
     """W ← W − ∇L(W) A (Ahn 2023, §3: what the best single layer does)."""
     w = origin(x, y, start)
     for _ in range(steps):

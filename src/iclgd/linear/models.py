@@ -12,9 +12,11 @@ from iclgd.linear import attention, learners
 from iclgd.linear.attention import Weights
 from iclgd.linear.kernels import KERNELS
 from iclgd.linear.train import Params
+from iclgd.registry import suggest
 from iclgd.tasks.regression import Episodes
 
 Answer = Float[Tensor, "*batch query dy"]
+KINDS = ("softmax", *KERNELS)
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,10 @@ class Transformer:
     start: float = 0.02
 
     def __post_init__(self) -> None:
-        if self.attention != "softmax":
-            KERNELS[self.attention]  # refuses an unknown name
+        if self.attention not in KINDS:
+            raise Refusal(
+                f'no attention "{self.attention}". {suggest(self.attention, KINDS)}There are {", ".join(KINDS)}.'
+            )
         if self.layers < 1 or self.heads < 1:
             raise Refusal(f"a model needs at least one layer and one head, not {self.layers} and {self.heads}.")
         if self.width and self.width < self.dy:

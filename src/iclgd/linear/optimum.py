@@ -22,7 +22,9 @@ LinearLearner = Callable[[X, Y], W]
 
 def weights_of(task: Regression) -> LinearMap:
     if not isinstance(task.function, LinearMap):
-        raise Refusal(f"closed forms are for linear functions, not {type(task.function).__name__}; choose a linear family.")
+        raise Refusal(
+            f"closed forms are for linear functions, not {type(task.function).__name__}; choose a linear family."
+        )
     return task.function
 
 
@@ -165,9 +167,7 @@ def one_step_off_scale(task: Regression, rate: float, factor: float) -> float:
     return lowest + curvature * (rate - best) ** 2 / 2
 
 
-def zhang_risk(
-    covariance: Matrix, w: Float[Tensor, " dx"], trained_demos: int, demos: int
-) -> float:
+def zhang_risk(covariance: Matrix, w: Float[Tensor, " dx"], trained_demos: int, demos: int) -> float:
     """E (ŷ − ⟨w, x_q⟩)² of the layer trained at N demonstrations and shown M, normal inputs (Zhang 2023, thm 4.2).
 
     (1/M) tr[Cov(x y) Γ⁻² Λ] + N⁻² (‖w‖² in Γ⁻²Λ³ + 2 tr Λ ‖w‖² in Γ⁻²Λ² + (tr Λ)² ‖w‖² in Γ⁻²Λ). No factor ½.

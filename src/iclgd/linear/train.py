@@ -1,8 +1,8 @@
 """One small trainer: many members of a kind train at once, as one tensor program.
 
-A member is a seed, a learning rate, a width, or all of them. Parameters are stacked along a leading member axis, the loss
-is written for one member and mapped over all, and Adam and clipping treat every member on its own, so that training
-together gives the numbers of training apart.
+A member is a seed, a learning rate, a width, or all of them. Parameters are stacked along a leading member axis, the
+loss is written for one member and mapped over all, and Adam and clipping treat every member on its own, so that
+training together gives the numbers of training apart.
 """
 
 from collections.abc import Callable, Iterator
@@ -74,8 +74,8 @@ def train(
     """Minimise ``loss(params, batch)`` for every member at once.
 
     ``loss`` sees one member and returns a scalar; ``params`` and each ``batch(step)`` have a leading member axis.
-    ``watch`` sees the stacked parameters. A member whose loss stops being finite is left as it is and hurts no other; if
-    none is left the run is refused.
+    ``watch`` sees the stacked parameters. A member whose loss stops being finite hurts no other; if none is left the
+    run is refused.
     """
     params = {name: value.detach().clone().requires_grad_() for name, value in params.items()}
     names = list(params)
@@ -103,14 +103,12 @@ def detached(params: Params) -> Params:
 
 
 @torch.no_grad()
-def _step(
-    params: Params, gradients: Params, first: Params, second: Params, step: int, steps: int, adam: Adam
-) -> None:
+def _step(params: Params, gradients: Params, first: Params, second: Params, step: int, steps: int, adam: Adam) -> None:
     beta1, beta2 = adam.betas
     fall = 0.5 * (1 + torch.cos(torch.tensor(torch.pi * step / steps))) if adam.decay else 1.0
     scale = None
     if adam.clip is not None:
-        norm = sum(g.flatten(1).square().sum(1) for g in gradients.values()) ** 0.5  # [member]
+        norm = sum(g.reshape(g.shape[0], -1).square().sum(1) for g in gradients.values()) ** 0.5  # [member]
         scale = (adam.clip / norm.clamp_min(adam.clip)).nan_to_num(0.0)
     for name, value in params.items():
         rest = (-1, *[1] * (value.ndim - 1))
