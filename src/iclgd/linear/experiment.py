@@ -36,10 +36,10 @@ class Experiment:
     width: int = 0
     hidden: int = 160
     seeds: int = 8
-    steps: int = 2000
-    batch: int = 128
+    steps: int = 4000
+    batch: int = 64
     rate: float = 0.02
-    clip: float | None = None
+    clip: float = 0.1
     compare: tuple[str, ...] = ("gd",)
     episodes: int = 4000
 
@@ -89,7 +89,7 @@ def generator(*key: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
 
 
-def stream(task: Regression, seeds: Sequence[int], batch: int, ahead: int = 8) -> Callable[[int], Episodes]:
+def stream(task: Regression, seeds: Sequence[int], batch: int, ahead: int = 16) -> Callable[[int], Episodes]:
     """Batches for members by step: a member's data depend on its seed and the step, not on who trains beside it.
 
     ``ahead`` steps are drawn in one call and held.

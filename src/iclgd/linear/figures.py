@@ -96,7 +96,7 @@ def weights(result: Result) -> Figure:
 
 def shifts(result: Result) -> Figure:
     """Loss where the episodes differ from those trained on."""
-    figure = _figure(11, 2.9)
+    figure = _figure(11.0, 2.9)
     panels = figure.subplots(1, len(result.shifts))
     names = {
         "input scale": ("Inputs scaled", "factor"),
