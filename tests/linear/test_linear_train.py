@@ -186,7 +186,7 @@ def test_two_layers_on_ahns_task_pass_the_published_point():
 def test_two_softmax_heads_come_near_gradient_descent_and_one_does_not():
     two = end_to_end(Experiment(attention="softmax", heads=2, seeds=2, batch=128))
     one = end_to_end(Experiment(attention="softmax", heads=1, seeds=2, batch=128))
-    assert min(two[1]["gd ×1"]) > 0.94 > max(one[1]["gd ×1"])
+    assert min(two[1]["gd ×1"]) > 0.93 > max(one[1]["gd ×1"])
     assert max(two[0]) < 0.22 < min(one[0])
 
 

@@ -182,13 +182,15 @@ def show(result: "Result", folder: Path) -> None:
     )
     table = Table("", "loss", "cosine", "|Δŷ|", "SPD", "ILWD", box=None, pad_edge=False)
     table.add_row("trained", interval(result.loss))
-    start = {name: rows[0] for name, rows in result.curves.items() if name != "step"}
     columns = ("cosine", "prediction", "spd", "implied")
     for name, reference in result.references.items():
         alike = [interval([row[column] for row in reference["likeness"]]) for column in columns]
         table.add_row(name, number(reference["loss"]), *alike)
     table.add_section()
-    table.add_row("null: untrained", *(interval(start[name]) for name in ("loss", "cosine", "prediction")))
+    start = [
+        [seed[0] for seed in result.curves[name][0]] for name in ("cosine", "prediction")
+    ]  # to the first reference
+    table.add_row("null: untrained", interval(result.curves["loss"][0]), *map(interval, start))
     console.print(table)
     exact = [f"{name} {number(r['risk'])}" for name, r in result.references.items() if "risk" in r]
     if exact:
