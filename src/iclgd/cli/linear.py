@@ -135,6 +135,10 @@ def claim_folder(folder: Path, overwrite: bool) -> Path:
     return folder
 
 
+def counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def number(value: Any, digits: int = 4) -> str:
     """A few significant digits, without the zero before the point."""
     text = f"{float(value):.{digits}g}"
@@ -174,11 +178,10 @@ def repeat(experiment: "Experiment", folder: Path) -> str:
 def show(result: "Result", folder: Path) -> None:
     e, console = result.experiment, Console(highlight=False)
     console.width = max(console.width, 110)  # a table broken inside its numbers reads worse than a wrapped line
-    plural = "" if e.layers == 1 else "s"
     console.print(
         f"\n{e.task} · {e.dx} → {e.dy} · {e.demos} demonstrations"
-        f" · {e.layers} layer{plural} of {e.attention} attention\n"
-        f"{e.seeds} seeds × {e.steps} steps of {e.batch} · judged on {e.episodes} fresh episodes\n"
+        f" · {counted(e.layers, 'layer')} of {e.attention} attention\n"
+        f"{counted(e.seeds, 'seed')} × {e.steps} steps of {e.batch} · judged on {e.episodes} fresh episodes\n"
     )
     table = Table("", "loss", "cosine", "|Δŷ|", "SPD", "ILWD", box=None, pad_edge=False)
     table.add_row("trained", interval(result.loss))

@@ -1,5 +1,6 @@
 """One experiment: train members of a model together, hold each against reference learners, keep everything measured."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -48,8 +49,9 @@ class Experiment:
             REFERENCES[name]  # refuses an unknown name, before anything is trained
         if min(self.seeds, self.steps, self.batch, self.episodes) < 1:
             raise Refusal("seeds, steps, batch and episodes are all counts of at least one.")
-        if self.rate <= 0:
-            raise Refusal(f"a learning rate of {self.rate:g} trains nothing; give a positive one.")
+        for name, value in (("learning rate", self.rate), ("clipping norm", self.clip)):
+            if not 0 < value < math.inf:
+                raise Refusal(f"a {name} of {value:g} trains nothing; give a positive one.")
         self.model  # noqa: B018  refuses what cannot be built
         if isinstance(self.family.function, Sine) and not self.width:
             raise Refusal("a sine is not linear in its input; give the model an MLP with --width 40.")
