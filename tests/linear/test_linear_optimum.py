@@ -63,7 +63,7 @@ def test_mahankalis_rate_with_noise():
 
 
 def test_tuned_steps_of_gd_and_gdpp_meet_the_printed_losses():
-    sample = PUBLIC.draw(20_000, generator(2), dtype=F64)
+    sample = PUBLIC.draw(8_000, generator(2), dtype=F64)
     near(optimum.best_gd(PUBLIC, sample, 1)[0], 6.0606, 0.01)  # the search finds what the closed form says
     near(optimum.best_gd(PUBLIC, sample, 2)[1], 0.1567, 0.01)
     near(optimum.best_gd(PUBLIC, sample, 3)[1], 0.1329, 0.01)
