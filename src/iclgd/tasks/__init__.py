@@ -1,1 +1,1 @@
-"""Where examples come from: text tasks, their examples, and the episodes drawn from them."""
+"""Where examples come from: text tasks and the episodes drawn from them, families of regressions."""
