@@ -79,7 +79,7 @@ def run_study(study: StudySpec, folder: Path, overwrite: bool, data: Path | None
     """Run what is not done yet, into the folder; a folder of another study is refused."""
     import shutil
 
-    from iclgd.files import check_output
+    from iclgd.files import OURS, check_output
     from iclgd.store.cells import Store
 
     marker = folder / "spec.yaml"
@@ -103,6 +103,7 @@ def run_study(study: StudySpec, folder: Path, overwrite: bool, data: Path | None
             nonlocal first
             if first:  # the folder appears with the first work, not before a refusal
                 folder.mkdir(parents=True, exist_ok=True)
+                (folder / OURS).touch()
                 marker.write_text(yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
                 first = False
             announce(what)

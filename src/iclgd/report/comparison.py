@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 
 from iclgd.metrics.prediction import agreement, batch_calibration, contextual_calibration, kl_divergence, rec2ftp, right
-from iclgd.metrics.statistics import corrected, interval, paired_p_value
+from iclgd.metrics.statistics import corrected, intervals, paired_p_values
 from iclgd.prompts import POSITIONS
 from iclgd.run import CellResult
-from iclgd.spec import CellSpec, Init, StudySpec
+from iclgd.spec import Init, StudySpec
 
 NULLS = ("random", "uniform", "other query", "shuffled labels", "other task")
 FLOORS = ("other batch", "other precision")
@@ -47,18 +48,21 @@ class Comparison:
     study: StudySpec
     results: Mapping[str, CellResult]  # by the cell's key
 
-    def cells(self, init: Init, task: str) -> list[CellSpec]:
-        return [cell for cell in self.study.cells() if cell.model.init == init and cell.task == task]
+    @cached_property
+    def _found(self) -> dict[tuple[Init, str], list[CellResult]]:
+        """The results of each initialisation and task, seed by seed."""
+        found: dict[tuple[Init, str], list[CellResult]] = {}
+        for cell in self.study.cells():
+            found.setdefault((cell.model.init, cell.task), []).append(self.results[cell.key()])
+        return found
 
     def arrays(self, init: Init, task: str, name: str) -> list[torch.Tensor]:
         """An array of every seed that has it."""
-        found = [self.results[cell.key()].arrays for cell in self.cells(init, task)]
-        return [arrays[name] for arrays in found if name in arrays]
+        return [result.arrays[name] for result in self._found[init, task] if name in result.arrays]
 
     def diverged(self, init: Init, task: str, learner: str) -> int:
         """In how many seeds a learner's training diverged."""
-        facts = [self.results[cell.key()].facts for cell in self.cells(init, task)]
-        return sum(learner in fact["diverged"] for fact in facts)  # type: ignore[operator]
+        return sum(learner in result.facts["diverged"] for result in self._found[init, task])  # type: ignore[operator]
 
     # likeness
 
@@ -80,26 +84,24 @@ class Comparison:
 
     def by_layer(self, init: Init, tasks: Sequence[str], name: str, position: str) -> list[Estimate]:
         values = self.values(init, tasks, name, position)
-        return [estimate(values[..., layer]) for layer in range(values.shape[-1])] if values.size else []
+        return estimates(values) if values.size else []
 
     def paired(self, init: Init, tasks: Sequence[str], a: str, b: str, position: str) -> Paired:
         """Two arrays query by query, averaged over seeds first, and layer by layer with correction."""
         one, two = (_mean(self.values(init, tasks, name, position), 0) for name in (a, b))
         if one.shape != two.shape or not one.size:
             return Paired(float("nan"), float("nan"), 0, 0)
-        by_layer = corrected([paired_p_value(one[:, i], two[:, i]) for i in range(one.shape[-1])])
-        one, two = _mean(one, -1), _mean(two, -1)
-        return Paired(
-            float(np.nanmean(one - two)), paired_p_value(one, two), int((by_layer < 0.05).sum()), len(by_layer)
-        )
+        by_layer = corrected(paired_p_values(one, two))
+        one, two = _mean(one, -1)[:, None], _mean(two, -1)[:, None]
+        p_value = float(paired_p_values(one, two)[0])
+        return Paired(float(np.nanmean(one - two)), p_value, int((by_layer < 0.05).sum()), len(by_layer))
 
     # prediction
 
     def predictions(self, init: Init, task: str, learner: str, measure: "Measure") -> Estimate:
         """A measure of a learner's label scores over (seed, query)."""
         rows = []
-        for cell in self.cells(init, task):
-            arrays = self.results[cell.key()].arrays
+        for arrays in (result.arrays for result in self._found[init, task]):
             if f"{learner}/scores" in arrays:
                 rows.append(measure(arrays, learner).double().numpy())
         return estimate(np.stack(rows)) if rows else NOTHING
@@ -107,8 +109,7 @@ class Comparison:
     def recall(self, init: Init, task: str, learner: str) -> tuple[int, int, int, int]:
         """Rec2FTP's four counts, added up over seeds."""
         counts = np.zeros(4, dtype=int)
-        for cell in self.cells(init, task):
-            arrays = self.results[cell.key()].arrays
+        for arrays in (result.arrays for result in self._found[init, task]):
             if f"{learner}/scores" in arrays:
                 zero, icl, tuned = (arrays[f"{name}/scores"] for name in ("zero-shot", "icl", learner))
                 found = rec2ftp(zero, icl, tuned, arrays["answers"])
@@ -141,9 +142,18 @@ def kl_from_icl(arrays: Mapping[str, torch.Tensor], learner: str) -> torch.Tenso
 
 def estimate(values: np.ndarray) -> Estimate:
     """Of (seed, query) values."""
-    means = _mean(values, -1)
-    std = float(np.nanstd(means, ddof=1)) if np.isfinite(means).sum() > 1 else float("nan")
-    return Estimate(float(_mean(values.ravel(), 0)), *interval(values), std)
+    return estimates(values[..., None])[0]
+
+
+def estimates(values: np.ndarray) -> list[Estimate]:
+    """Of (seed, query, column) values, one for each column."""
+    lows, highs = intervals(values)
+    found = []
+    for column, (low, high) in enumerate(zip(lows, highs, strict=True)):
+        means = _mean(values[..., column], -1)
+        std = float(np.nanstd(means, ddof=1)) if np.isfinite(means).sum() > 1 else float("nan")
+        found.append(Estimate(float(_mean(values[..., column].ravel(), 0)), float(low), float(high), std))
+    return found
 
 
 def _mean(values: np.ndarray, axis: int) -> np.ndarray:
