@@ -13,7 +13,7 @@ def training_token_tau(
     context: Float[Tensor, "query layer context"],
     spans: Sequence[range],
     tested: Float[Tensor, "query layer qdim"],
-    trained: Sequence[Float[Tensor, "layer token qdim"]],
+    trained: Sequence[Float[Tensor, "layer _ qdim"]],
 ) -> Float[Tensor, "query layer"]:
     """Kendall's τ between ICL's attention to each demonstration token and finetuning's (Dai 2022, §4.2).
 
