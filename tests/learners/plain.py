@@ -149,13 +149,13 @@ def plain_step(model: Any, loss: Tensor, architecture: str, part: str, rate: flo
                 p -= rate * scale * moves[name]
 
 
-def copy_of(subject: Subject) -> Any:
+def copy_of(subject: Subject, attention: str = "sdpa") -> Any:
     """The same weights in a model of its own, every gradient on, with an attention that is not the lab's.
 
     PyTorch's own where a model can take it: what transformers calls eager takes its softmax in float32.
     """
     model = copy.deepcopy(subject.model).requires_grad_(True)
-    model.set_attn_implementation("sdpa" if subject.capture == "registered" else "eager")
+    model.set_attn_implementation(attention if subject.capture == "registered" else "eager")
     return model
 
 
