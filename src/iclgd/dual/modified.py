@@ -6,7 +6,6 @@ whose gradient step the modified attention is. At strength 0 each gives the unmo
 
 import math
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Protocol
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -25,38 +24,31 @@ class Block:
     own: Int[Tensor, " query"]
 
 
-class Modification(Protocol):
+class Modification:
+    """A change of attention and of its dual. This one changes nothing; the others override what they change."""
+
     def states(
         self,
         keys: Float[Tensor, "*batch key dim"],
         values: Float[Tensor, "*batch key dv"],
         inputs: Float[Tensor, "*batch key din"] | None,
-    ) -> tuple[Tensor, Tensor]: ...
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values, changed before the scores are taken; ``inputs`` are the tokens they were made from."""
+        return keys, values
 
     def weights(
         self, weights: Float[Tensor, "*batch query key"], scores: Float[Tensor, "*batch query key"], block: Block
-    ) -> Tensor: ...
+    ) -> Float[Tensor, "*batch query key"]:
+        """The softmax's weights, changed before the values are summed."""
+        return weights
 
     def dual(self, dual: Dual, own: Float[Tensor, "*batch dv"]) -> Dual:
         """The dual with the modified loss; ``own`` is the value of the query's own token."""
-        ...
-
-
-class Plain:
-    """Attention as it is."""
-
-    def states(self, keys: Tensor, values: Tensor, inputs: Tensor | None) -> tuple[Tensor, Tensor]:
-        return keys, values
-
-    def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
-        return weights
-
-    def dual(self, dual: Dual, own: Tensor) -> Dual:
         return dual
 
 
 @dataclass(frozen=True)
-class Regularised(Plain):
+class Regularised(Modification):
     """L + α/(2η) ‖W‖²: the step gives (1 − α) W₀ + ΔW, so only the query's own tokens are scaled, by 1 − α.
 
     This is what the loss on the slide implies. What the slide prints is `RegularisedSlide`.
@@ -65,14 +57,14 @@ class Regularised(Plain):
     alpha: float = 0.5
 
     def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
-        return weights * torch.where(block.demos, 1.0, 1.0 - self.alpha).to(weights)
+        return weights * (1 - self.alpha * (~block.demos).to(weights))
 
     def dual(self, dual: Dual, own: Tensor) -> Dual:
         return replace(dual, ridge=self.alpha)
 
 
 @dataclass(frozen=True)
-class RegularisedSlide(Plain):
+class RegularisedSlide(Modification):
     """V (A − αI) as printed: the query's own value is subtracted α times, whatever attention gives it.
 
     It is the step of another loss, L + (α/η) vᵀ W φ(q) / φ(q)·φ(q) with v the query's own value: a linear term that
@@ -111,7 +103,7 @@ class Adapter:
 
 
 @dataclass(frozen=True)
-class Augmented(Plain):
+class Augmented(Modification):
     """Labels g₁(W_V x) and inputs φ(g₂(W_K x)), g(W x) = W x + c W₂ relu(W₁ x) (the slide's parallel adapter).
 
     Without ``inputs`` x (inside a pretrained head only keys and values are at hand) the adapter reads W x instead.
@@ -130,7 +122,7 @@ class Augmented(Plain):
 
 
 @dataclass(frozen=True)
-class Negative(Plain):
+class Negative(Modification):
     """Each demonstration's value loses β times the mean value of k negatives: v_i − (β/k) Σ_{j∈N} v_j.
 
     N are the k demonstrations with the lowest scores for this query. The loss that gives this has the term
@@ -195,7 +187,7 @@ def dual_of(
 
 
 MODIFICATIONS = {
-    "plain": Plain,
+    "plain": Modification,
     "regularised": Regularised,
     "regularised-slide": RegularisedSlide,
     "augmented": Augmented,
@@ -221,7 +213,8 @@ def parse(text: str) -> Modification:
         try:
             given[key] = known[key](value)
         except ValueError:
-            raise Refusal(f'{key} of {name} is a number, not "{value}".') from None
+            kind_of = "whole number" if known[key] is int else "number"
+            raise Refusal(f'{key} of {name} is a {kind_of}, not "{value}".') from None
         if not math.isfinite(given[key]):
             raise Refusal(f'{key} of {name} is a finite number, not "{value}".')
     return kind(**given)
