@@ -22,11 +22,11 @@ class Dual:
     """f(x) = W φ(x) for one query, with what it is trained on. Leading axes are independent models."""
 
     start: Float[Tensor, "*batch dv feature"]  # W₀
-    inputs: Float[Tensor, "*batch demo feature"]  # φ(k_i)
-    labels: Float[Tensor, "*batch demo dv"]  # v_i
+    inputs: Float[Tensor, "*batch pair feature"]  # φ(k_i)
+    labels: Float[Tensor, "*batch pair dv"]  # v_i
     test: Float[Tensor, "*batch feature"]  # φ(q)
     denominator: Float[Tensor, "*batch"]  # D
-    scores: Float[Tensor, "*batch demo"]  # k_i · q
+    scores: Float[Tensor, "*batch demo"]  # k_i · q, the demonstrations
     ridge: float = 0.0  # α: the loss has + α/(2η) ‖W‖² more
 
     def loss(self, weights: Float[Tensor, "*batch dv feature"], rate: float) -> Float[Tensor, "*batch"]:
