@@ -44,9 +44,10 @@ def head_bound(
     held_values: Float[Tensor, "head held dv"],
     split: float = 1.0,
 ) -> Bound:
-    """The bound for each head of a layer, with keys k / split (and the query times split, which leaves attention as it is).
+    """The bound for each head of a layer, with keys k / split and the query times split.
 
-    Theorem and attention do not agree on what is given: any split gives the same head, and another bound.
+    Attention is the same for every split, and the bound is not: theorem 3.2 is about one W_K among many that make
+    the same head.
     """
     inside = layer.demos
     keys, held = layer.keys / split, held_keys / split

@@ -91,9 +91,7 @@ def _layer(heads: Heads, owner: Int[Tensor, " token"]) -> Layer:
     return Layer(scores[:, seen], keys * root, query, values, sinks, output, owner[seen])
 
 
-def with_sink(
-    scores: Float[Tensor, "head token"], sinks: Float[Tensor, " head"] | None
-) -> Float[Tensor, "head token"]:
+def with_sink(scores: Float[Tensor, "head token"], sinks: Float[Tensor, " head"] | None) -> Float[Tensor, "head token"]:
     """Softmax, in which a sink takes weight and gives nothing."""
     if sinks is None:
         return scores.softmax(-1)
@@ -139,9 +137,7 @@ def read_layer(layer: Layer, demos: int, draws: Sequence[Tensor]) -> dict[str, T
     }
 
 
-def read(
-    subject: Subject, prompts: Prompts, query: Ids, sizes: Sequence[int] = SIZES, seed: int = 0
-) -> Reading:
+def read(subject: Subject, prompts: Prompts, query: Ids, sizes: Sequence[int] = SIZES, seed: int = 0) -> Reading:
     """Every head's dual for one query: build it, take the gradient step by autograd, and compare with the head."""
     if not prompts.demos:
         raise Refusal("without demonstrations there is no gradient step to look at: raise --k.")

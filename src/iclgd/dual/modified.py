@@ -199,11 +199,9 @@ def parse(text: str) -> Modification:
     """`negative:k=3,beta=0.5` and the like; what is not said keeps its default."""
     name, _, rest = text.partition(":")
     if name not in MODIFICATIONS:
-        raise Refusal(
-            f'no modification "{name}". {suggest(name, MODIFICATIONS)}There are {", ".join(MODIFICATIONS)}.'
-        )
+        raise Refusal(f'no modification "{name}". {suggest(name, MODIFICATIONS)}There are {", ".join(MODIFICATIONS)}.')
     kind = MODIFICATIONS[name]
-    known = {f.name: type(f.default) for f in fields(kind) if f.repr} if is_dataclass(kind) else {}
+    known: dict[str, type] = {f.name: type(f.default) for f in fields(kind) if f.repr} if is_dataclass(kind) else {}
     given: dict[str, float] = {}
     for part in filter(None, rest.split(",")):
         key, _, value = part.partition("=")

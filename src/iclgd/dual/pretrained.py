@@ -62,6 +62,4 @@ def fitted(modification: Modification, subject: Subject, seed: int = 0) -> Modif
     size = int(getattr(subject.layout.config, "head_dim", None) or 0)
     size = size or subject.layout.config.hidden_size // subject.layout.heads
     g = torch.Generator().manual_seed(seed)
-    return replace(
-        modification, value=Adapter.random(size, size, size, g), key=Adapter.random(size, size, size, g)
-    )
+    return replace(modification, value=Adapter.random(size, size, size, g), key=Adapter.random(size, size, size, g))
