@@ -171,7 +171,7 @@ def _ready(name: str, out: Path | None, overwrite: bool, given: dict[str, Any]) 
     from iclgd.tasks.episodes import load_episode
 
     specs = {"model": model_spec(given), "episode": episode_spec(given, given["seed"]), "prompt": prompt_spec(given)}
-    more = {key: given[key] for key in ("task", "held", "changes") if key in given}
+    more: dict[str, Any] = {key: given[key] for key in ("task", "held", "changes") if key in given}
     dumped = {key: made.model_dump(mode="json") for key, made in specs.items()}
     spec: dict[str, Any] = {"command": name, **dumped, **more}
     out = _out(out, overwrite, spec)

@@ -84,5 +84,5 @@ class BoundReport:
 
 
 def power(log10: float) -> str:
-    """`1.7`, `0.021`, `10^37.4`."""
-    return f"{10**log10:.2g}" if abs(log10) < 4 else f"10^{log10:.1f}"
+    """`48.3`, `330`, `10^37.4`."""
+    return f"{10**log10:.3g}" if abs(log10) < 4 else f"10^{log10:.1f}"

@@ -40,7 +40,7 @@ class CheckReport:
     command: str
 
     def mean(self, name: str) -> Float[Tensor, "layer head *rest"]:
-        return torch.stack([getattr(reading, name) for reading in self.readings]).mean(0)
+        return torch.stack([getattr(reading, name) for reading in self.readings]).nanmean(0)
 
     @property
     def residual(self) -> Float[Tensor, "layer head"]:
@@ -58,7 +58,7 @@ class CheckReport:
         """Each demonstration's part of a layer's steps: along each head's step, heads weighted by its length."""
         length = torch.stack([reading.steps.norm(dim=-1) for reading in self.readings])[..., None]
         parts = torch.stack([reading.contributions for reading in self.readings])
-        return (parts * length).sum((0, 2)) / length.sum((0, 2))
+        return (parts * length).sum((0, 2)) / length.sum((0, 2)).clamp_min(torch.finfo(length.dtype).tiny)
 
     def by_layer(self) -> list[list[str]]:
         share, columns = self.mean("share"), ("cosine", "span", "rank")
@@ -66,10 +66,10 @@ class CheckReport:
         for layer in range(len(share)):
             most = int(share[layer].argmax())
             row = [str(layer), f"{float(self.residual[layer].max()):.1e}"]
-            row += [number(float(self.mean(name)[layer].mean()), 2) for name in ("mass", "share")]
+            row += [number(float(self.mean(name)[layer].nanmean()), 2) for name in ("mass", "share")]
             row.append(f"head {most} {number(float(share[layer, most]), 2)}")
-            row += [number(float(self.mean(name)[layer].mean()), 2) for name in columns]
-            rows.append([*row, number(float(self.same[layer].mean()), 2)])
+            row += [number(float(self.mean(name)[layer].nanmean()), 2) for name in columns]
+            rows.append([*row, number(float(self.same[layer].nanmean()), 2)])
         return rows
 
     def by_size(self) -> list[list[str]]:
@@ -128,7 +128,7 @@ class CheckReport:
             (self.mean("share"), "share of the step", "viridis", (0, 1)),
             (self.mean("cosine"), "cosine with zero-shot", "RdBu_r", (-1, 1)),
             (self.mean("span"), "directions", "viridis", (1, None)),
-            (self.same, "same step for all queries", "RdBu_r", (-1, 1)),
+            (self.same, "same step for all queries", "viridis", (0, 1)),
         )
         for axes, (values, title, colours, limits) in zip(grid[0], shown, strict=True):
             _map(made, axes, values, title, colours, limits, "head")
@@ -145,6 +145,8 @@ class CheckReport:
         low, middle, high = (errors.nanquantile(q, dim=1).tolist() for q in (0.1, 0.5, 0.9))
         band(grid[0, 1], list(self.sizes), middle, low, high, COLOURS[0], "median head, 10% to 90%")
         grid[0, 1].set(xscale="log", xlabel="random features", title="relative error of random features")
+        grid[0, 1].set_xticks(list(self.sizes), [str(size) for size in self.sizes])
+        grid[0, 1].minorticks_off()
         grid[0, 1].set_ylim(bottom=0)
         grid[0, 1].legend()
         return made

@@ -51,7 +51,9 @@ class Reading:
     span: Float[Tensor, "layer head"]  # directions in which the demonstrations' contributions lie
     rank: Float[Tensor, "layer head"]  # of ΔW in the head's own kernel space
     steps: Float[Tensor, "layer head dv"]  # ΔW φ(q)
-    contributions: Float[Tensor, "layer head demo"]  # of each demonstration to the step, along it; they sum to 1
+    contributions: Float[
+        Tensor, "layer head demo"
+    ]  # of each demonstration to the step, along it; they sum to 1 (to 0 without a step)
     random: Float[Tensor, "size layer head"]  # ‖random features − head‖ / ‖head‖; nan where scores are not k·q
     needed: Float[Tensor, "layer head"]  # log₁₀ of the random features that would bring the largest weight to `ERROR`
 
@@ -110,7 +112,8 @@ def read_layer(layer: Layer, demos: int, draws: Sequence[Tensor]) -> dict[str, T
     zero, step = dual.zero_shot, dual.predict(trained - dual.start)
     size = layer.output.norm(dim=-1)
     given = (layer.weights[..., None] * layer.values)[:, layer.demos]  # head token dv
-    along = (given @ step[..., None])[..., 0] / step.square().sum(-1, keepdim=True)  # head token
+    square = step.square().sum(-1, keepdim=True).clamp_min(torch.finfo(step.dtype).tiny)
+    along = (given @ step[..., None])[..., 0] / square  # head token
     shares = along.new_zeros(len(step), demos).index_add(1, layer.owner[layer.demos], along)
     keys, labels = layer.keys[:, layer.demos], layer.values[:, layer.demos]
     products = keys @ keys.mT  # head token token
