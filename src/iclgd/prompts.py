@@ -5,8 +5,7 @@ context is ``[bos]`` alone, or nothing where the tokenizer has no bos. Each demo
 and each label word is tokenised on its own and the ids are joined: a query has the same tokens in every setting.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from iclgd.errors import Refusal
@@ -15,6 +14,7 @@ from iclgd.tasks.episodes import Episode
 
 Ids = tuple[int, ...]
 POSITIONS = ("prompt", "label")
+CONTENT_FREE = ("N/A", "[MASK]", "")  # Zhao et al. 2021
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Prompts:
     queries: tuple[Ids, ...]
     labels: tuple[Ids, ...]
     answers: tuple[int, ...]
-    dropped: int = 0  # demonstrations left out because they did not fit
+    blanks: tuple[Ids, ...] = ()  # queries without content, for contextual calibration
+    dropped: tuple[Demo, ...] = ()  # demonstrations left out of the context because they did not fit
 
     @property
     def context(self) -> Ids:
@@ -59,7 +60,7 @@ class Prompts:
     @property
     def longest(self) -> int:
         """Tokens of the longest query with the longest label word."""
-        return max(map(len, self.queries)) + max(map(len, self.labels))
+        return max(map(len, self.queries + self.blanks)) + max(map(len, self.labels))
 
 
 def tokenize(tokenizer: Any, text: str) -> Ids:
@@ -82,8 +83,11 @@ def build_prompts(tokenizer: Any, episode: Episode, spec: PromptSpec, room: int 
         for demo in episode.demos
     )
     queries = tuple(tokenize(tokenizer, task.prompt(query.fields)) for query in episode.queries)
+    if not all(queries):
+        raise Refusal(f"query {queries.index(()) + 1} of {task.name} is empty: the tokenizer gives no token for it.")
     answers = tuple(query.label for query in episode.queries)
-    prompts = Prompts(bos, demos, _separator(tokenizer, spec.separator), queries, labels, answers)
+    blanks = tuple(tokenize(tokenizer, task.prompt(dict.fromkeys(task.fields, word))) for word in CONTENT_FREE)
+    prompts = Prompts(bos, demos, _separator(tokenizer, spec.separator), queries, labels, answers, blanks)
     return prompts if room is None else _fitted(prompts, room, spec.truncate)
 
 
@@ -109,15 +113,7 @@ def _fitted(prompts: Prompts, room: int, truncate: bool) -> Prompts:
             f"{len(prompts.demos)} demonstrations and the longest query do not fit the model's context of {room} "
             f"tokens; {fits} would: use --k {fits}, or --truncate to drop the rest."
         )
-    return Prompts(
-        prompts.bos,
-        prompts.demos[:fits],
-        prompts.separator,
-        prompts.queries,
-        prompts.labels,
-        prompts.answers,
-        dropped=len(prompts.demos) - fits,
-    )
+    return replace(prompts, demos=prompts.demos[:fits], dropped=prompts.demos[fits:])
 
 
 def how_many_fit(prompts: Prompts, room: int) -> int:
@@ -130,8 +126,3 @@ def how_many_fit(prompts: Prompts, room: int) -> int:
         if used > room:
             return count
     return len(prompts.demos)
-
-
-def finetuning_ids(prompts: Prompts) -> Sequence[Ids]:
-    """What a finetuned learner trains on: each demonstration by itself, from bos, without the separator."""
-    return [prompts.bos + demo.ids for demo in prompts.demos]

@@ -7,7 +7,18 @@ from typing import Any
 
 import click
 
-from iclgd.cli.options import EPISODE, MODEL, OUTPUT, PROMPT, episode_spec, model_spec, options, prompt_spec
+from iclgd.cli.options import (
+    EPISODE,
+    MODEL,
+    OUTPUT,
+    PROMPT,
+    SEED,
+    episode_spec,
+    model_spec,
+    options,
+    prompt_spec,
+    refuse_drawing,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -18,7 +29,7 @@ Examples:
 """
 TASK = (
     click.option("--task", default="sentiment", show_default=True, help="Task name, task .yaml or episode .json."),
-    click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Which demonstrations."),
+    click.option("--seed", default=0, show_default=True, type=SEED, help="Which demonstrations."),
 )
 OUT = (
     click.option(
@@ -59,17 +70,18 @@ def command() -> None:
 
 @command.command()
 @options(MODEL[:2], (FLOAT64,), MODEL[3:], TASK, _few(8, 4), PROMPT, OUT)
-def check(out: Path | None, overwrite: bool, **given: Any) -> None:
+@click.pass_context
+def check(context: click.Context, out: Path | None, overwrite: bool, **given: Any) -> None:
     """Every head of a pretrained model as zero-shot part + one gradient step.
 
     Builds the dual of each layer and head at the prompt's last token, takes the step by autograd, prints the residual,
     and shows how much of the head is the step, its rank and direction, and which demonstration gave what.
     """
-    from iclgd.dual.check import CheckReport
     from iclgd.dual.heads import SIZES, read
+    from iclgd.report.dual_check import CheckReport
     from iclgd.report.terminal import progress
 
-    spec, out, episode, subject, prompts, title = _ready("check", out, overwrite, given)
+    spec, out, episode, subject, prompts, title = _ready("check", context, out, overwrite, given)
     with progress("reading heads", len(prompts.queries)) as done:
         readings = []
         for query in prompts.queries:
@@ -82,21 +94,22 @@ def check(out: Path | None, overwrite: bool, **given: Any) -> None:
 @options(MODEL[:2], (FLOAT64,), MODEL[3:], TASK, _few(16, 2))
 @click.option("--held", default=8, show_default=True, type=click.IntRange(1), help="Demonstrations not trained on.")
 @options(PROMPT, OUT)
-def bound(held: int, out: Path | None, overwrite: bool, **given: Any) -> None:
+@click.pass_context
+def bound(context: click.Context, held: int, out: Path | None, overwrite: bool, **given: Any) -> None:
     """The generalisation bound of theorem 3.2 on real heads, beside the measured gap.
 
     For 1, 2, 4, … up to K demonstrations; further ones, drawn with them, measure the gap.
     """
     from iclgd.dual.bound import sweep
-    from iclgd.dual.bounds import BoundReport
     from iclgd.errors import Refusal
+    from iclgd.report.dual_bound import BoundReport
     from iclgd.report.terminal import progress
 
     if given["k"] < 1:
         raise Refusal("without demonstrations there is no bound to compute: raise --k.")
     counts = sorted({*(2**i for i in range(given["k"].bit_length())), given["k"]})
     given = {**given, "k": given["k"] + held}
-    spec, out, _, subject, prompts, title = _ready("bound", out, overwrite, {**given, "held": held})
+    spec, out, _, subject, prompts, title = _ready("bound", context, out, overwrite, {**given, "held": held})
     if len(prompts.demos) < given["k"]:
         raise Refusal(f"only {len(prompts.demos)} demonstrations are there, not {given['k']}: lower --k or --held.")
     with progress("reading heads", len(prompts.queries)) as done:
@@ -117,15 +130,16 @@ def bound(held: int, out: Path | None, overwrite: bool, **given: Any) -> None:
     "May be repeated.  [default: a few of each]",
 )
 @options(MODEL, TASK, _few(16, 100), PROMPT, OUT)
-def modify(changes: tuple[str, ...], out: Path | None, overwrite: bool, **given: Any) -> None:
+@click.pass_context
+def modify(context: click.Context, changes: tuple[str, ...], out: Path | None, overwrite: bool, **given: Any) -> None:
     """Modified attention inside a pretrained model: accuracy beside the unmodified one."""
     from iclgd.dual.modified import parse
-    from iclgd.dual.modify import ModifyReport
     from iclgd.dual.pretrained import Modified, fitted
+    from iclgd.report.dual_modify import ModifyReport
     from iclgd.report.terminal import progress
 
     made = {name: parse(name) for name in ("plain", *changes)}
-    spec, out, _, subject, prompts, title = _ready("modify", out, overwrite, {**given, "changes": list(made)})
+    spec, out, _, subject, prompts, title = _ready("modify", context, out, overwrite, {**given, "changes": list(made)})
     traces = {}
     with progress("tracing", len(made) * len(prompts.queries)) as done:
         for name, change in made.items():
@@ -152,8 +166,8 @@ def modify(changes: tuple[str, ...], out: Path | None, overwrite: bool, **given:
 @options(OUT)
 def train(tasks: tuple[str, ...], dx: int, demos: int, out: Path | None, overwrite: bool, **recipe: Any) -> None:
     """Train modified attention on regressions: the slides' three panels."""
-    from iclgd.dual.panels import panels_spec, train_panels
     from iclgd.dual.small import ARMS, LINKS, Recipe, find_task
+    from iclgd.report.dual_panels import panels_spec, train_panels
     from iclgd.report.terminal import progress
 
     names = list(dict.fromkeys(tasks or LINKS))
@@ -166,27 +180,36 @@ def train(tasks: tuple[str, ...], dx: int, demos: int, out: Path | None, overwri
     _finish(report, out, overwrite)
 
 
-def _ready(name: str, out: Path | None, overwrite: bool, given: dict[str, Any]) -> tuple[Any, ...]:
+def _ready(
+    name: str, context: click.Context, out: Path | None, overwrite: bool, given: dict[str, Any]
+) -> tuple[Any, ...]:
     """What the commands on pretrained models share: spec, output folder, episode, subject, prompts and title."""
-    from iclgd.tasks.episodes import load_episode
-
-    specs = {"model": model_spec(given), "episode": episode_spec(given, given["seed"]), "prompt": prompt_spec(given)}
-    more: dict[str, Any] = {key: given[key] for key in ("task", "held", "changes") if key in given}
-    dumped = {key: made.model_dump(mode="json") for key, made in specs.items()}
-    spec: dict[str, Any] = {"command": name, **dumped, **more}
-    out = _out(out, overwrite, spec)
-    episode = load_episode(given["task"], specs["episode"], given["data"])  # type: ignore[arg-type]
-
-    from iclgd.models.load import load_subject
     from iclgd.prompts import build_prompts
     from iclgd.report.terminal import working
+    from iclgd.tasks.episodes import load_episode
 
-    with working(f"loading {given['model']}"):
-        subject = load_subject(specs["model"])  # type: ignore[arg-type]
-    prompts = build_prompts(subject.tokenizer, episode, specs["prompt"], subject.room)  # type: ignore[arg-type]
+    from_file = given["task"].endswith(".json")
+    if from_file:
+        refuse_drawing(context)
+    model, drawn, asked = model_spec(given), episode_spec(given, given["seed"]), prompt_spec(given)
+    spec: dict[str, Any] = {
+        "command": name,
+        "model": model.model_dump(mode="json"),
+        "episode": None if from_file else drawn.model_dump(mode="json"),
+        "prompt": asked.model_dump(mode="json"),
+        **{key: given[key] for key in ("task", "held", "changes") if key in given},
+    }
+    out = _out(out, overwrite, spec)
+    with working("starting") as note:
+        episode = load_episode(given["task"], drawn, given["data"])
+
+        from iclgd.models.load import load_subject
+
+        subject = load_subject(model, note)
+    prompts = build_prompts(subject.tokenizer, episode, asked, subject.room)
     title = (
         f"{subject.name} · {episode.task.name} · k = {len(prompts.demos) - given.get('held', 0)} · "
-        f"seed {given['seed']} · {len(prompts.queries)} queries · {given['dtype']}"
+        f"{'' if from_file else f'seed {drawn.seed} · '}{len(prompts.queries)} queries · {model.dtype}"
     )
     return spec, out, episode, subject, prompts, title
 

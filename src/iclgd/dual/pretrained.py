@@ -52,7 +52,7 @@ class Modified:
     def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:
         context = prompts.context
         edit = Change(self.modification, len(prompts.bos), len(context))
-        yield Predictor(subject, subject.encode(context), edit)
+        yield Predictor(subject, subject.encode(context), edit=edit)
 
 
 def fitted(modification: Modification, subject: Subject, seed: int = 0) -> Modification:

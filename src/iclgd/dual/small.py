@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -39,6 +39,7 @@ LINKS = {
 }
 
 
+@runtime_checkable
 class Task(Protocol):
     """Anything that draws episodes can be trained on."""
 

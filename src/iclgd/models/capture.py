@@ -7,7 +7,7 @@ that ignore the switch are captured by intercepting ``softmax`` under eager atte
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -20,6 +20,7 @@ from transformers.masking_utils import eager_mask
 NAME = "iclgd"
 
 
+@runtime_checkable
 class Edit(Protocol):
     """A change of attention while the model runs: of keys and values, and of the weights after the softmax.
 

@@ -128,6 +128,15 @@ class Layout:
         }[form]
         return f"{name} ({how})"
 
+    def queries(self) -> list[tuple[nn.Module, Tensor | None]]:
+        """For each layer the module that projects queries, and which of its outputs they are (None: all)."""
+        if self.names.separate is not None:
+            return [(attention.get_submodule(self.names.separate[0]), None) for attention in self.attentions]
+        assert self.names.fused is not None
+        name, form = self.names.fused
+        index = (self._key_value_entries(form) == 0).nonzero()[:, 0]
+        return [(attention.get_submodule(name), index) for attention in self.attentions]
+
     def slots(self, part: Part) -> list[Slot]:
         """The parameters that a finetuned learner may change.
 

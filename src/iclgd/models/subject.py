@@ -1,6 +1,7 @@
 """A language model the lab can work with: its tokenizer, its layout, and a forward pass that is captured."""
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from iclgd.models.capture import NAME, Edit, Interception, Prefix, Tape, expande
 from iclgd.models.layout import Layout, Part, Slot
 
 How = Literal["registered", "intercepted"]
+Watch = Callable[[int, Tensor], None]
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Captured:
     vocabulary: Float[Tensor, "batch row token"]  # next-token logits
     outputs: Float[Tensor, "batch layer row dim"]  # attention after its output projection, before the residual
     logits: Float[Tensor, "batch layer row head key"]  # scores before mask and softmax, own tokens only
+    context: Float[Tensor, "batch layer row prefix"]  # the same over the prefix, summed over heads
+    vectors: Float[Tensor, "batch layer row qdim"]  # query projections, before any rotation by position
 
 
 class Subject:
@@ -43,6 +47,11 @@ class Subject:
     @property
     def dtype(self) -> torch.dtype:
         return self.model.dtype
+
+    @property
+    def precision(self) -> str:
+        """The dtype as it is spelled on the command line."""
+        return str(self.dtype).removeprefix("torch.")
 
     @property
     def room(self) -> int | None:
@@ -68,21 +77,18 @@ class Subject:
         """
         if edit is not None and self.capture != "registered":
             raise Refusal(f"the attention of {type(self.model).__name__} can be looked at but not changed here.")
-        tape, outputs = Tape(rows, prefix if self.capture == "registered" else None, edit=edit), {}
+        tape = Tape(rows, prefix if self.capture == "registered" else None, edit=edit)
+        outputs: dict[int, Tensor] = {}
+        vectors: dict[int, Tensor] = {}
         current: list[int | None] = [None]
 
-        def keep_output(layer: int, out: Tensor) -> None:
-            index = rows.to(out.device)[..., None].expand(-1, -1, out.shape[-1])
-            outputs[layer] = out.gather(1, index)
-
-        def keep_rows(hidden: Tensor) -> Tensor:
+        def at_rows(hidden: Tensor) -> Tensor:
             return hidden.gather(1, rows.to(hidden.device)[..., None].expand(-1, -1, hidden.shape[-1]))
 
         with ExitStack() as stack, torch.no_grad():
-            for layer, out in enumerate(self.layout.outs):
-                handle = out.register_forward_hook(lambda _m, _a, y, layer=layer: keep_output(layer, y))
-                stack.callback(handle.remove)
-            handle = self.layout.unembedding.register_forward_pre_hook(lambda _m, args: (keep_rows(args[0]),))
+            stack.enter_context(self.watched_outputs(lambda layer, y: outputs.__setitem__(layer, at_rows(y))))
+            stack.enter_context(self.watched_queries(lambda layer, y: vectors.__setitem__(layer, at_rows(y))))
+            handle = self.layout.unembedding.register_forward_pre_hook(lambda _m, args: (at_rows(args[0]),))
             stack.callback(handle.remove)
             extra: dict[str, Any] = {}
             if self.capture == "registered":
@@ -94,12 +100,50 @@ class Subject:
                 ids, past_key_values=self._cache(prefix, len(ids)), use_cache=prefix is not None, **extra
             ).logits
         self._assert_all_layers(tape, outputs)
-        own, device = ids.shape[1], vocabulary.device
+        own, device, layers = ids.shape[1], vocabulary.device, range(self.layout.layers)
         return Captured(
             vocabulary,
-            torch.stack([outputs[layer].to(device) for layer in range(self.layout.layers)], 1),
-            torch.stack([tape.logits[layer][..., -own:].to(device) for layer in range(self.layout.layers)], 1),
+            torch.stack([outputs[layer].to(device) for layer in layers], 1),
+            torch.stack([tape.logits[layer][..., -own:].to(device) for layer in layers], 1),
+            torch.stack([tape.logits[layer][..., :-own].sum(2).to(device) for layer in layers], 1),
+            torch.stack([vectors[layer].to(device) for layer in layers], 1),
         )
+
+    @contextmanager
+    def watched_outputs(self, see: Watch) -> Iterator[None]:
+        """Calls ``see(layer, output)`` with each attention's output, after its output projection."""
+        with _hooked([(out, None) for out in self.layout.outs], see):
+            yield
+
+    @contextmanager
+    def watched_queries(self, see: Watch) -> Iterator[None]:
+        """Calls ``see(layer, queries)`` with each layer's query projections, before any rotation by position."""
+        with _hooked(self.layout.queries(), see):
+            yield
+
+    def unembed(self, hidden: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch token"]:
+        """Next-token logits from a block's output: final norm, unembedding, final soft cap where there is one."""
+        logits = self.layout.unembedding(self.layout.norm(hidden))
+        cap = getattr(self.layout.config, "final_logit_softcapping", None)
+        return logits if cap is None else torch.tanh(logits / cap) * cap
+
+    def fingerprint(self) -> str:
+        """SHA-256 over every parameter, by name: what the weights are, whatever they are called."""
+        digest = hashlib.sha256()
+        for name, parameter in self.model.named_parameters():
+            digest.update(name.encode())
+            digest.update(parameter.detach().cpu().contiguous().view(torch.uint8).numpy())
+        return digest.hexdigest()
+
+    @contextmanager
+    def in_precision(self, dtype: torch.dtype) -> Iterator[None]:
+        """The same weights in a wider format; exact on the way out, as every number of the narrower one is in it."""
+        before = self.dtype
+        self.model.to(dtype)
+        try:
+            yield
+        finally:
+            self.model.to(before)
 
     def encode(self, ids: Sequence[int]) -> Prefix | None:
         """Keys and values of a context, computed once; None for an empty one."""
@@ -141,18 +185,39 @@ class Subject:
     # how attention is captured
 
     def _choose_capture(self) -> How:
+        """The first way that sees every layer and leaves the next-token logits what they are."""
+        ids = self.tensor([[0, 1, 2, 3]])
+        self.capture = "intercepted"
+        own = self.own_logits(ids)
         for how, implementation in (("registered", NAME), ("intercepted", "eager")):
             self.capture = how  # type: ignore[assignment]
             try:
                 self.model.set_attn_implementation(implementation)
-                self.run(self.tensor([[0, 1, 2]]), torch.tensor([[1, 2]], device=self.device), None)
-            except (_NotCaptured, ValueError):
+                found = self.run(ids, torch.arange(4, device=self.device)[None], None).vocabulary
+            except (_NotCaptured, ValueError, TypeError):  # TypeError: it takes no tape
                 continue
-            return how  # type: ignore[return-value]
+            if float((found - own).abs().max()) <= 1e-5 * float(own.abs().max()):
+                return how  # type: ignore[return-value]
         raise Refusal(
             f"{type(self.model).__name__} cannot be captured: its attention neither goes through the registered "
             "function nor through a softmax that can be seen in every layer."
         )
+
+    def own_logits(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token vocabulary"]:
+        """Next-token logits of the model's own eager attention, with the capture switched off for the call."""
+        self.model.set_attn_implementation("eager")
+        try:
+            with torch.no_grad():
+                logits = self.model(ids).logits
+        except RuntimeError as error:
+            why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise Refusal(f"{self.name} cannot run in {self.precision} on {self.device.type}: {why}.") from None
+        finally:
+            if self.capture == "registered":
+                self.model.set_attn_implementation(NAME)
+        if not bool(logits.isfinite().all()):
+            raise Refusal(f"{self.name} gives NaN or infinite numbers in {self.precision}.")
+        return logits
 
     def _assert_all_layers(self, tape: Tape, outputs: dict[int, Tensor]) -> None:
         wanted = set(range(self.layout.layers))
@@ -162,6 +227,20 @@ class Subject:
 
 class _NotCaptured(RuntimeError):
     """Fewer layers were captured than the model has: nothing of it may be used."""
+
+
+@contextmanager
+def _hooked(modules: Sequence[tuple[nn.Module, Tensor | None]], see: Watch) -> Iterator[None]:
+    """Forward hooks that hand over each module's output (or the chosen entries of it) with its place in the list."""
+
+    def hand_over(layer: int, output: Tensor, entries: Tensor | None) -> None:
+        see(layer, output if entries is None else output[..., entries.to(output.device)])
+
+    with ExitStack() as stack:
+        for layer, (module, entries) in enumerate(modules):
+            handle = module.register_forward_hook(lambda _m, _a, y, layer=layer, e=entries: hand_over(layer, y, e))
+            stack.callback(handle.remove)
+        yield
 
 
 @contextmanager

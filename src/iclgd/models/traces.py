@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from iclgd.errors import Refusal
 from iclgd.models.capture import Edit, Prefix
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
@@ -26,6 +27,9 @@ class Trace:
     outputs: Float[Tensor, "query layer position dim"]
     logits: Float[Tensor, "query layer position head key"]
     keys: Bool[Tensor, "query position key"]
+    context: Float[Tensor, "query layer position context"]  # logits over the context's tokens, summed over heads
+    vectors: Float[Tensor, "query layer position qdim"]  # query projections, before any rotation by position
+    blanks: Float[Tensor, "blank label"]  # scores of queries without content
     answers: tuple[int, ...]
 
     @property
@@ -37,12 +41,27 @@ class Trace:
         return float(self.right.double().mean())
 
 
+class NotFinite(Refusal):
+    """A predictor answered with NaN or infinite numbers: there is nothing to measure."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What happened while a finetuned learner trained."""
+
+    losses: tuple[float, ...]  # one for each step
+    gradient_norms: Float[Tensor, "layer demo"]  # before clipping, of the trained parameters; mean over a demo's steps
+    vectors: tuple[Float[Tensor, "layer token qdim"], ...]  # each demonstration's query projections as it was learned
+    diverged: bool  # the loss or a weight stopped being a finite number, and training stopped there
+
+
 @dataclass(frozen=True)
 class Predictor:
     """A subject, as it is now, behind a context that every query shares, its attention edited or not."""
 
     subject: Subject
     prefix: Prefix | None
+    training: "Training | None" = None
     edit: Edit | None = None
 
     def trace(self, prompts: Prompts, tokens: int = 1024, progress: Progress | None = None) -> Trace:
@@ -52,34 +71,44 @@ class Predictor:
         layers, heads = self.subject.layout.layers, self.subject.layout.heads
         keep = torch.promote_types(self.subject.dtype, torch.float32)
         scores = torch.empty(total, len(prompts.labels), dtype=keep)
+        context = torch.empty(total, layers, 2, self.prefix.length if self.prefix else 0, dtype=keep)
         logits = torch.zeros(total, layers, 2, heads, width, dtype=keep)
         keys = torch.zeros(total, 2, width, dtype=torch.bool)
         outputs: Tensor | None = None
-        single = all(len(label) == 1 for label in prompts.labels)
-        for batch in batches([len(query) for query in prompts.queries], tokens):
+        vectors: Tensor | None = None
+        longest = max(map(len, prompts.labels))
+        for batch in batches([len(query) + longest for query in prompts.queries], tokens):
             queries = [prompts.queries[i] for i in batch]
             ids = self.subject.tensor([query + prompts.labels[0] for query in queries])
             last = torch.tensor([[len(q) - 1, len(q) + len(prompts.labels[0]) - 1] for q in queries])
             captured = self.subject.run(ids, last.to(ids.device), self.prefix, self.edit)
-            if outputs is None:
+            if outputs is None or vectors is None:
                 outputs = torch.empty(total, *captured.outputs.shape[1:], dtype=keep)
+                vectors = torch.empty(total, *captured.vectors.shape[1:], dtype=keep)
             outputs[batch] = captured.outputs.to("cpu", keep)
+            vectors[batch] = captured.vectors.to("cpu", keep)
+            context[batch] = captured.context.to("cpu", keep)
             own = captured.logits.shape[-1]
             exist = torch.arange(own) <= last[..., None]  # batch position key
             keys[batch, :, :own] = exist
             logits[batch, ..., :own] = captured.logits.to("cpu", keep) * exist[:, None, :, None, :]
-            if single:
-                words = torch.tensor([label[0] for label in prompts.labels], device=ids.device)
+            if longest == 1:
+                words = torch.tensor([label[0] for label in prompts.labels], device=captured.vocabulary.device)
                 scores[batch] = captured.vocabulary[:, 0].to(keep).log_softmax(-1)[:, words].cpu()
             else:
-                scores[batch] = self._scores(queries, prompts.labels, keep)
+                scores[batch] = self.scores(queries, prompts.labels)
             if progress is not None:
                 progress(len(batch))
         assert outputs is not None
-        return Trace(scores, outputs, logits, keys, prompts.answers)
+        assert vectors is not None
+        blanks = self.scores(prompts.blanks, prompts.labels)
+        if not (outputs.isfinite().all() and scores.isfinite().all()):
+            raise NotFinite(f"{self.subject.name} gives NaN or infinite numbers in {self.subject.precision}.")
+        return Trace(scores, outputs, logits, keys, context, vectors, blanks, prompts.answers)
 
-    def _scores(self, queries: Sequence[Ids], labels: Sequence[Ids], keep: torch.dtype) -> Float[Tensor, "query label"]:
+    def scores(self, queries: Sequence[Ids], labels: Sequence[Ids]) -> Float[Tensor, "query label"]:
         """Mean log-probability of label words of any length, each read behind its query."""
+        keep = torch.promote_types(self.subject.dtype, torch.float32)
         columns = []
         for label in labels:
             ids = self.subject.tensor([query + label for query in queries])
@@ -97,7 +126,7 @@ def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
     """Indices in batches of similar length, at most ``tokens`` each after padding; at least one a batch."""
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-        if batch and (len(batch) + 1) * (lengths[index] + 1) > tokens:
+        if batch and (len(batch) + 1) * lengths[index] > tokens:
             yield batch
             batch = []
         batch.append(index)

@@ -12,7 +12,7 @@ from iclgd.metrics.statistics import interval, share_interval
 from iclgd.metrics.updates import update_size
 from iclgd.models.traces import Trace
 from iclgd.prompts import POSITIONS, Prompts
-from iclgd.report.figures import COLOURS, band, figure, save
+from iclgd.report.figures import COLOURS, band, figure, save, styled
 from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import number, table, with_interval
 from iclgd.tasks.episodes import Episode, write_episode
@@ -60,6 +60,7 @@ class TraceReport:
         update = "what reading changes: size of the update of the attention output, ‖h_icl − h_zero‖ / ‖h_zero‖"
         return f"{self.title}\n\n{table(*self.learners())}\n\n{update}\n\n{table(*self.layers())}"
 
+    @styled
     def drawing(self) -> Figure:
         made, axes = figure(width=6.0)
         for position, name in enumerate(POSITIONS):
@@ -75,7 +76,7 @@ class TraceReport:
         tensors = {
             f"{name}.{part}": getattr(trace, part).contiguous()
             for name, trace in (("zero-shot", self.zero), ("icl", self.icl))
-            for part in ("scores", "outputs", "logits", "keys")
+            for part in ("scores", "outputs", "logits", "keys", "context", "vectors")
         }
         save_file(tensors, folder / "trace.safetensors", metadata={"positions": ",".join(POSITIONS)})
         write_episode(self.episode, folder / "episode.json")
@@ -83,7 +84,7 @@ class TraceReport:
             "spec": self.spec,
             "episode_sha256": self.episode.sha256(),
             "demonstrations": len(self.prompts.demos),
-            "demonstrations_dropped": self.prompts.dropped,
+            "demonstrations_dropped": len(self.prompts.dropped),
             "context_tokens": len(self.prompts.context),
             "accuracy": {"zero-shot": self.zero.accuracy, "icl": self.icl.accuracy},
             "update_size": {name: [list(size) for size in self.sizes(i)] for i, name in enumerate(POSITIONS)},
@@ -92,6 +93,8 @@ class TraceReport:
                 "outputs": ["query", "layer", "position", "dim"],
                 "logits": ["query", "layer", "position", "head", "key"],
                 "keys": ["query", "position", "key"],
+                "context": ["query", "layer", "position", "context token"],
+                "vectors": ["query", "layer", "position", "query dim"],
             },
         }
         (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ import torch
 from matplotlib.figure import Figure
 
 from iclgd.dual.bound import DELTA, Bound
-from iclgd.report.figures import COLOURS, band, figure, save
+from iclgd.report.figures import COLOURS, band, figure, save, styled
 from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import table
 
@@ -51,6 +51,7 @@ class BoundReport:
         parts.append(f"the measured gap is above the bound in {self.violations()} of the cases")
         return "\n\n".join(parts)
 
+    @styled
     def drawing(self) -> Figure:
         made, grid = figure(columns=2, width=4.2)
         counts = list(self.sweeps[0])

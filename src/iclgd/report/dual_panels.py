@@ -13,7 +13,7 @@ from torch import Tensor
 
 from iclgd.dual.small import ARMS, NORMAL, PANELS, TEST_SEED, Arm, Recipe, curves, find_task
 from iclgd.metrics.statistics import interval
-from iclgd.report.figures import COLOURS, figure, save
+from iclgd.report.figures import COLOURS, figure, save, styled
 from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import table, with_interval
 
@@ -50,6 +50,7 @@ class Panels:
             )
         return "\n\n".join(parts)
 
+    @styled
     def drawing(self) -> Figure:
         made, grid = figure(columns=len(PANELS), rows=len(self.curves), width=3.6, height=2.6)
         for row, (task, found) in enumerate(self.curves.items()):

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from iclgd.dual.heads import ERROR, Reading
-from iclgd.report.figures import COLOURS, band, figure, save
+from iclgd.report.figures import COLOURS, band, figure, save, styled
 from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import number, table
 from iclgd.tasks.episodes import Episode, write_episode
@@ -122,6 +122,7 @@ class CheckReport:
             ]
         )
 
+    @styled
     def heads_figure(self) -> Figure:
         made, grid = figure(columns=4, width=2.5, height=5.2)
         shown = (
@@ -135,6 +136,7 @@ class CheckReport:
         grid[0, 0].set_ylabel("layer")
         return made
 
+    @styled
     def parts_figure(self) -> Figure:
         made, grid = figure(columns=2, width=4.2, height=4.2)
         parts = self.contributions

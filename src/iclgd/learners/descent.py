@@ -1,0 +1,116 @@
+"""Gradient descent on the demonstrations: the learner that in-context learning is compared with."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from iclgd.models.layout import Part, Slot
+from iclgd.models.subject import Subject
+from iclgd.models.traces import Predictor, Training
+from iclgd.prompts import Demo, Ids, Prompts
+
+Gradients = list[Tensor]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One demonstration as training text: bos and its tokens, and which of them are targets."""
+
+    ids: Int[Tensor, "1 token"]
+    targets: range
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """Plain SGD on the demonstrations, one at a time and in order (Dai 2022, §4.1: K and V projections only).
+
+    The loss is the causal language model's, mean per token, over all tokens of the demonstration, or over its label
+    word alone. ``order`` trains in another order, by seed; ``dropped_too`` trains also on demonstrations that did not
+    fit the context: the two departures in the papers' code, where finetuning and prompting saw different things.
+    """
+
+    rate: float = 1e-3
+    trains: Part = "kv"
+    epochs: int = 1
+    clip: float | None = None
+    target: Literal["all", "label"] = "all"
+    order: int | None = None
+    dropped_too: bool = False
+
+    @contextmanager
+    def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:
+        with subject.training(self.trains) as slots:
+            training = self.train(subject, prompts, slots)
+            yield Predictor(subject, subject.encode(prompts.bos), training)
+
+    def train(self, subject: Subject, prompts: Prompts, slots: Sequence[Slot]) -> Training:
+        """Change the slots in place, step by step."""
+        demos = prompts.demos + (prompts.dropped if self.dropped_too else ())
+        order = range(len(demos)) if self.order is None else np.random.RandomState(self.order).permutation(len(demos))
+        losses: list[float] = []
+        norms = torch.zeros(subject.layout.layers, len(demos), dtype=torch.float64)
+        vectors: dict[int, Tensor] = {}
+        for _ in range(self.epochs):
+            for index in map(int, order):
+                lesson = self.lesson(subject, prompts.bos, demos[index])
+                seen: dict[int, Tensor] = {}  # of the first pass, before this demonstration has changed anything
+                with subject.watched_queries(lambda layer, y, seen=seen: seen.setdefault(layer, y.detach()[0].cpu())):  # type: ignore[misc]
+                    steps = list(self.steps(subject, lesson, slots))
+                losses += [loss for loss, _ in steps]
+                norms[:, index] = torch.stack([norm for _, norm in steps]).mean(0)
+                vectors[index] = torch.stack([seen[layer] for layer in sorted(seen)])[:, len(prompts.bos) :]
+                if not all(map(np.isfinite, losses)) or not _finite(slots):
+                    return Training(tuple(losses), norms, (), diverged=True)
+        return Training(tuple(losses), norms, tuple(vectors[i] for i in range(len(demos))), diverged=False)
+
+    def lesson(self, subject: Subject, bos: Ids, demo: Demo) -> Lesson:
+        """A demonstration by itself, from bos, without the separator."""
+        ids = bos + demo.ids
+        first = len(ids) - len(demo.label) if self.target == "label" else 1
+        return Lesson(subject.tensor([ids]), range(first, len(ids)))
+
+    def steps(
+        self, subject: Subject, lesson: Lesson, slots: Sequence[Slot]
+    ) -> Iterator[tuple[float, Float[Tensor, " layer"]]]:
+        """The steps taken on one demonstration, here one: its loss and gradient norms."""
+        loss, gradients = self.gradients(subject, lesson, slots)
+        yield loss, step(slots, gradients, self.rate, self.clip, subject.layout.layers)
+
+    def gradients(self, subject: Subject, lesson: Lesson, slots: Sequence[Slot]) -> tuple[float, Gradients]:
+        """∇ of the mean cross-entropy of the model's own prediction of the next token."""
+        loss = lesson_loss(subject.model(lesson.ids, use_cache=False).logits[0], lesson)
+        return float(loss.detach()), list(torch.autograd.grad(loss, [slot.parameter for slot in slots]))
+
+
+def lesson_loss(logits: Float[Tensor, "token vocabulary"], lesson: Lesson) -> Float[Tensor, ""]:
+    """Mean cross-entropy of the targets, each predicted from the tokens before it."""
+    first, stop = lesson.targets.start, lesson.targets.stop
+    wanted = lesson.ids[0, first:stop].to(logits.device)
+    return cross_entropy(logits[first - 1 : stop - 1].to(torch.promote_types(logits.dtype, torch.float32)), wanted)
+
+
+@torch.no_grad()
+def step(
+    slots: Sequence[Slot], gradients: Gradients, rate: float, clip: float | None, layers: int
+) -> Float[Tensor, " layer"]:
+    """w ← w − rate·g on each slot, g scaled down to global norm ``clip`` where it is longer; the norms by layer."""
+    gradients = [slot.restrict(gradient) for slot, gradient in zip(slots, gradients, strict=True)]
+    squares = torch.zeros(layers + 1, dtype=torch.float64)  # the last one: outside the blocks (layer −1)
+    for slot, gradient in zip(slots, gradients, strict=True):
+        squares[slot.layer] += float(gradient.double().square().sum())
+    total = float(squares.sum().sqrt())
+    scale = min(1.0, clip / total) if clip and total > 0 else 1.0
+    for slot, gradient in zip(slots, gradients, strict=True):
+        slot.parameter.sub_(gradient.to(slot.parameter.device), alpha=rate * scale)
+    return squares[:layers].sqrt()
+
+
+def _finite(slots: Sequence[Slot]) -> bool:
+    return all(bool(torch.isfinite(slot.parameter).all()) for slot in slots)

@@ -1,0 +1,111 @@
+"""Layer-causal gradient descent: each layer learns from what is known at that layer, as reading does (Deutch 2023, §4).
+
+In-context learning changes a layer's state using earlier layers only. Gradient descent does not: a layer's gradient
+comes from all later ones. Here every layer predicts the next token by itself, through the final norm and the
+unembedding, and nothing flows back into the layers below.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from iclgd.errors import Refusal
+from iclgd.learners.descent import GradientDescent, Gradients, Lesson, lesson_loss, step
+from iclgd.models.layout import Slot
+from iclgd.models.subject import Subject
+
+
+@dataclass(frozen=True)
+class LayerCausal(GradientDescent):
+    """LCGD as in the authors' code: Σ over layers of the loss of U(block output), inputs detached, one step a demo.
+
+    Each layer's loss is taken and backpropagated on its own, so that one vocabulary of logits is alive at a time.
+    """
+
+    def gradients(self, subject: Subject, lesson: Lesson, slots: Sequence[Slot]) -> tuple[float, Gradients]:
+        outputs: dict[int, Tensor] = {}
+        with _detached(subject.layout.blocks), _block_outputs(subject, outputs):
+            final = subject.model(lesson.ids, use_cache=False).logits[0]
+        _check_unembedding(subject, outputs, final)
+        return _layer_by_layer(subject, outputs, lesson, slots)
+
+
+@dataclass(frozen=True)
+class LayerCausalPaper(GradientDescent):
+    """LCGD as in the paper's equations (§4.4): U(attention output), queries held fixed, one step a token.
+
+    h_i = Attn(W_V·SG(X), W_K·SG(X), SG(q_i)) and L = Σ over layers of CE(U(h_i), e_{i+1}); SG stops the gradient. As
+    only keys and values learn, holding the queries fixed is holding W_Q fixed. The attention output is taken after
+    its output projection and, as printed, without the residual.
+    """
+
+    def steps(self, subject: Subject, lesson: Lesson, slots: Sequence[Slot]) -> Iterator[tuple[float, Tensor]]:
+        if self.trains != "kv":
+            raise Refusal("lcgd-paper holds the queries fixed, so it trains keys and values only: use --trains kv.")
+        for target in lesson.targets:
+            outputs: dict[int, Tensor] = {}
+            with _detached(subject.layout.attentions), subject.watched_outputs(outputs.__setitem__):
+                subject.model(lesson.ids, use_cache=False)
+            token = replace(lesson, targets=range(target, target + 1))
+            loss, gradients = _layer_by_layer(subject, outputs, token, slots)
+            yield loss, step(slots, gradients, self.rate, self.clip, subject.layout.layers)
+
+
+def _layer_by_layer(
+    subject: Subject, outputs: dict[int, Tensor], lesson: Lesson, slots: Sequence[Slot]
+) -> tuple[float, Gradients]:
+    """Σ over layers of the loss of U(output), and its gradient; a layer's loss reaches that layer's slots only."""
+    total, gradients = 0.0, [torch.zeros_like(slot.parameter) for slot in slots]
+    for layer, output in outputs.items():
+        loss = lesson_loss(subject.unembed(output[0]), lesson)
+        total += float(loss.detach())
+        mine = [i for i, slot in enumerate(slots) if slot.layer in (layer, -1)]
+        found = torch.autograd.grad(loss, [slots[i].parameter for i in mine], allow_unused=True)
+        for i, gradient in zip(mine, found, strict=True):
+            if gradient is not None:
+                gradients[i] += gradient
+    return total, gradients
+
+
+@contextmanager
+def _detached(modules: Sequence[nn.Module]) -> Iterator[None]:
+    """The modules' hidden states come in without their history."""
+
+    def detach(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        if "hidden_states" in kwargs:
+            return args, {**kwargs, "hidden_states": kwargs["hidden_states"].detach()}
+        return (args[0].detach(), *args[1:]), kwargs
+
+    with ExitStack() as stack:
+        for module in modules:
+            stack.callback(module.register_forward_pre_hook(detach, with_kwargs=True).remove)
+        yield
+
+
+@contextmanager
+def _block_outputs(subject: Subject, outputs: dict[int, Tensor]) -> Iterator[None]:
+    """Each block's output, in place of ``hidden_states`` (whose last entry is after the final norm)."""
+
+    def keep(layer: int, output: Any) -> None:
+        outputs[layer] = output if isinstance(output, Tensor) else output[0]
+
+    with ExitStack() as stack:
+        for layer, block in enumerate(subject.layout.blocks):
+            handle = block.register_forward_hook(lambda _m, _a, y, layer=layer: keep(layer, y))
+            stack.callback(handle.remove)
+        yield
+
+
+def _check_unembedding(subject: Subject, outputs: dict[int, Tensor], final: Tensor) -> None:
+    """U(last block) must be the model's own prediction, or U is not what we take it for."""
+    with torch.no_grad():
+        ours = subject.unembed(outputs[subject.layout.layers - 1][0])
+    if not torch.allclose(ours, final, rtol=1e-3, atol=1e-3 * float(final.detach().abs().max()) + 1e-6, equal_nan=True):
+        raise Refusal(
+            f"layer-causal descent is not supported for {type(subject.model).__name__}: its final norm and unembedding "
+            "do not give its own predictions."
+        )

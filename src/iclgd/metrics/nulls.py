@@ -1,0 +1,69 @@
+"""Nulls: what a likeness gives when there is nothing to find."""
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from iclgd.metrics.likeness import Maps, sim_aou, sim_aou_norm
+from iclgd.metrics.updates import Outputs
+
+
+def isotropic(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
+    """A trace whose updates have the sizes of the tuned ones (along the last axis) and random directions."""
+    noise = torch.from_numpy(np.random.RandomState(seed).standard_normal(tuned.shape))
+    size = torch.linalg.vector_norm(tuned.double() - zero.double(), dim=-1, keepdim=True)
+    return zero.double() + noise * size / torch.linalg.vector_norm(noise, dim=-1, keepdim=True)
+
+
+def isotropic_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
+    """The same for attention logits: no noise where there is no key."""
+    noise = torch.from_numpy(np.random.RandomState(seed).standard_normal(tuned.shape)) * keys[:, None, None, :]
+    size = torch.linalg.vector_norm(tuned.double() - zero.double(), dim=-1, keepdim=True)
+    return zero.double() + noise * size / torch.linalg.vector_norm(noise, dim=-1, keepdim=True)
+
+
+def uniform(zero: Outputs, seed: int) -> Outputs:
+    """What the papers' code took for a random update: numbers from [0, 1), the zero-shot output not subtracted.
+
+    All of them are positive, so it measures only the mean component of the other update. Returned as a trace, so that
+    its update is exactly that.
+    """
+    return zero.double() + torch.from_numpy(np.random.RandomState(seed).uniform(size=zero.shape))
+
+
+def partners(count: int, seed: int) -> np.ndarray:
+    """For each query another one: a random cycle through all of them."""
+    order = np.random.RandomState(seed).permutation(count)
+    partner = np.empty(count, dtype=int)
+    partner[order] = np.roll(order, 1)
+    return partner
+
+
+def other_query(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
+    """A trace in which each query has the update of another one."""
+    return zero.double() + (tuned.double() - zero.double())[partners(len(tuned), seed)]
+
+
+def other_query_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
+    """The same for attention logits: aligned at the last token, where the template's own words are; 0 beyond."""
+    update, made = tuned.double() - zero.double(), zero.double().clone()
+    lengths = keys.sum(-1).tolist()
+    for query, partner in enumerate(partners(len(tuned), seed)):
+        own, length = lengths[query], min(lengths[query], lengths[partner])
+        made[query, ..., own - length : own] += update[partner, ..., lengths[partner] - length : lengths[partner]]
+    return made
+
+
+def noise_score(metric: str, ratio: float, dim: int, draws: int, seed: int) -> Float[Tensor, " draw"]:
+    """SimAOU or SimAOU_norm of two independent random updates of norm ratio·‖z‖ (Deutch 2023, §3.1)."""
+    random = np.random.RandomState(seed)
+    zero, icl, tuned = (torch.from_numpy(random.standard_normal((draws, 1, dim))) for _ in range(3))
+    icl, tuned = (
+        ratio
+        * torch.linalg.vector_norm(zero, dim=-1, keepdim=True)
+        * r
+        / torch.linalg.vector_norm(r, dim=-1, keepdim=True)
+        for r in (icl, tuned)
+    )
+    return {"SimAOU": sim_aou, "SimAOU_norm": sim_aou_norm}[metric](zero, zero + icl, zero + tuned)[:, 0]
