@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclgd.dual.bound import DELTA, best_split, head_bound, sweep
 from iclgd.dual.features import gram_root
 from iclgd.dual.heads import Layer, _layer, layers, owners, participation, read
+from iclgd.dual.model import softmax_dual
 from iclgd.dual.modified import Modification, Negative, Regularised, RegularisedSlide, parse
 from iclgd.dual.pretrained import Change, Modified, fitted
 from iclgd.errors import Refusal
@@ -18,26 +18,8 @@ from iclgd.learners.prompted import InContext
 from iclgd.models.capture import Tape
 from iclgd.models.subject import Subject
 from iclgd.prompts import Demo, Prompts
+from tiny import REGISTERED, tiny_model, tiny_subject
 
-torch.set_num_threads(1)
-COMMON = {"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-GROUPED = {**COMMON, "num_key_value_heads": 2, "intermediate_size": 48, "max_position_embeddings": 128}
-CONFIGS = {
-    "llama": lambda: transformers.LlamaConfig(**GROUPED),
-    "qwen2": lambda: transformers.Qwen2Config(**GROUPED),  # biases
-    "gpt2": lambda: transformers.GPT2Config(vocab_size=60, n_embd=32, n_layer=2, n_head=4, n_positions=128),
-    "gemma2": lambda: transformers.Gemma2Config(  # soft cap, sliding window in every second layer
-        **GROUPED, head_dim=8, query_pre_attn_scalar=8, sliding_window=9, attn_logit_softcapping=2.0
-    ),
-    "gpt_oss": lambda: transformers.GptOssConfig(  # sinks, sliding window
-        **GROUPED,
-        head_dim=8,
-        sliding_window=9,
-        num_local_experts=2,
-        num_experts_per_tok=1,
-        experts_implementation="eager",  # the fast one does not know float64
-    ),
-}
 PROMPTS = Prompts(
     bos=(0,),
     demos=tuple(Demo((5 + i, 9, 12 + i, 20 + i % 2), (20 + i % 2,)) for i in range(5)),
@@ -45,24 +27,28 @@ PROMPTS = Prompts(
     queries=((7, 9, 11), (8, 30, 9, 14)),
     labels=((20,), (21,)),
     answers=(0, 1),
+    blanks=((9, 11),),
 )
 
 
 def tiny(name: str, scale: float = 1.0) -> Subject:
-    torch.manual_seed(0)
-    model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name]()).double()
+    """A small random model in float64; ``scale`` spreads its scores."""
+    model = tiny_model(name, dtype=torch.float64)
+    if name == "gpt-oss":
+        model.set_experts_implementation("eager")  # the fast one does not know float64
+    subject = Subject(model, None, name)
     with torch.no_grad():
-        for parameter in model.parameters():  # away from the small or zero start: biases, sinks and scores that matter
-            parameter.normal_(0, 0.3 * scale)
-    return Subject(model, None, name)
+        for slot in subject.layout.slots("qkv"):
+            slot.parameter.mul_(scale)
+    return subject
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize("scale", [1.0, 8.0])
+@pytest.mark.parametrize("name", REGISTERED)
+@pytest.mark.parametrize("scale", [1.0, 20.0])
 def test_every_head_is_its_zero_shot_part_plus_one_gradient_step(name: str, scale: float) -> None:
     subject = tiny(name, scale)
     found = read(subject, PROMPTS, PROMPTS.queries[0], sizes=(8,))
-    assert found.residual.shape == (2, 4)
+    assert found.residual.shape == (3, 4)
     assert found.residual.max() <= 1e-12
     there = found.share > 1e-100  # with scores this far apart some heads give the demonstrations nothing at all
     assert torch.allclose(found.contributions.sum(-1)[there], torch.ones(1, dtype=torch.float64))
@@ -72,9 +58,9 @@ def test_every_head_is_its_zero_shot_part_plus_one_gradient_step(name: str, scal
 
 
 def test_a_sliding_window_leaves_out_what_it_hides() -> None:
-    near, far = layers(tiny("gemma2"), PROMPTS, PROMPTS.queries[0])
-    assert (near.scores.shape[1], far.scores.shape[1]) == (9, len(PROMPTS.context) + 3)
-    assert near.owner.tolist() == owners(PROMPTS, PROMPTS.queries[0])[-9:].tolist()
+    near, far, _ = layers(tiny("gemma3"), PROMPTS, PROMPTS.queries[0])
+    assert (near.scores.shape[1], far.scores.shape[1]) == (8, len(PROMPTS.context) + 3)
+    assert near.owner.tolist() == owners(PROMPTS, PROMPTS.queries[0])[-8:].tolist()
 
 
 def test_a_demonstration_owns_its_separator_and_bos_belongs_to_the_query() -> None:
@@ -110,11 +96,9 @@ def test_heads_behind_a_shared_prefix_are_the_heads_of_the_whole_prompt() -> Non
 CHANGES = ("plain", "regularised", "regularised-slide", "negative:k=2,beta=0.5", "augmented:c=0.5")
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma2"])
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt-oss"])
 @pytest.mark.parametrize("text", CHANGES)
 def test_a_modified_head_is_the_gradient_step_of_its_modified_dual(name: str, text: str) -> None:
-    from iclgd.dual.model import softmax_dual
-
     subject, query = tiny(name), PROMPTS.queries[0]
     change = fitted(parse(text), subject)
     ids = subject.tensor([PROMPTS.context + query])
@@ -129,7 +113,7 @@ def test_a_modified_head_is_the_gradient_step_of_its_modified_dual(name: str, te
         assert (dual.predict(dual.step()) - layer.output).norm() <= 1e-12 * layer.output.norm()
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", REGISTERED)
 @pytest.mark.parametrize("change", [Modification(), Regularised(0.0), RegularisedSlide(0.0), Negative(2, 0.0)])
 def test_strength_zero_is_the_unmodified_model_bit_for_bit(name: str, change: Modification) -> None:
     subject = tiny(name)
@@ -159,8 +143,7 @@ def test_an_augmented_attention_of_strength_zero_is_the_model_bit_for_bit() -> N
 
 
 def test_a_model_that_ignores_the_registered_function_is_refused() -> None:
-    model = transformers.BloomForCausalLM(transformers.BloomConfig(vocab_size=60, hidden_size=32, n_layer=2, n_head=4))
-    subject = Subject(model, None, "bloom")
+    subject = tiny_subject("bloom")
     with pytest.raises(Refusal, match="use another model"):
         read(subject, PROMPTS, PROMPTS.queries[0])
     with pytest.raises(Refusal, match="not changed here"):
@@ -212,6 +195,6 @@ def test_the_best_split_is_no_worse_than_the_heads_own() -> None:
 def test_a_sweep_covers_the_counts_asked_for_and_refuses_too_many() -> None:
     found = sweep(tiny("llama"), PROMPTS, PROMPTS.queries[0], (1, 3), held=2)
     assert [own.tokens for own, _ in found.values()] == [5, 15]
-    assert found[3][0].bound.shape == (2, 4)
+    assert found[3][0].bound.shape == (3, 4)
     with pytest.raises(Refusal, match="raise --k"):
         sweep(tiny("llama"), PROMPTS, PROMPTS.queries[0], (4,), held=2)

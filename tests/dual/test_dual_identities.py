@@ -9,7 +9,6 @@ from iclgd.dual.features import directions, gram_root, points, random_scores, ra
 from iclgd.dual.model import Dual, Relu, behind_relu, linear_dual, softmax_dual
 from iclgd.linear.duality import error_signals, linear_attention
 
-torch.set_num_threads(1)
 TIGHT = 1e-12
 sizes = st.integers(1, 9)
 seeds = st.integers(0, 2**20)

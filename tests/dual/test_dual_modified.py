@@ -19,7 +19,6 @@ from iclgd.dual.modified import (
 )
 from iclgd.errors import Refusal
 
-torch.set_num_threads(1)
 sizes = st.integers(1, 9)
 seeds = st.integers(0, 2**20)
 strengths = st.floats(-2, 2)

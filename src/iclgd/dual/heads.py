@@ -108,12 +108,12 @@ def participation(values: Float[Tensor, "*batch value"]) -> Float[Tensor, "*batc
 def read_layer(layer: Layer, demos: int, draws: Sequence[Tensor]) -> dict[str, Tensor]:
     """The quantities of `Reading` for one layer."""
     dual = softmax_dual(layer.scores, layer.keys, layer.values, layer.demos, layer.sinks)
-    trained = dual.step()
-    zero, step = dual.zero_shot, dual.predict(trained - dual.start)
+    update = dual.update()
+    zero, step = dual.zero_shot, dual.predict(update)
     size = layer.output.norm(dim=-1)
     given = (layer.weights[..., None] * layer.values)[:, layer.demos]  # head token dv
-    square = step.square().sum(-1, keepdim=True).clamp_min(torch.finfo(step.dtype).tiny)
-    along = (given @ step[..., None])[..., 0] / square  # head token
+    length = step.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(step.dtype).tiny)
+    along = (given @ (step / length)[..., None])[..., 0] / length  # head token
     shares = along.new_zeros(len(step), demos).index_add(1, layer.owner[layer.demos], along)
     keys, labels = layer.keys[:, layer.demos], layer.values[:, layer.demos]
     products = keys @ keys.mT  # head token token
@@ -127,7 +127,7 @@ def read_layer(layer: Layer, demos: int, draws: Sequence[Tensor]) -> dict[str, T
         error = ((guess[:, None] @ layer.values)[:, 0] - layer.output).norm(dim=-1) / size
         random.append(error if plain else torch.full_like(error, torch.nan))
     return {
-        "residual": (dual.predict(trained) - layer.output).norm(dim=-1) / size,
+        "residual": (dual.predict(dual.start + update) - layer.output).norm(dim=-1) / size,
         "mass": layer.weights[:, layer.demos].sum(-1),
         "share": step.norm(dim=-1) / (step.norm(dim=-1) + zero.norm(dim=-1)),
         "cosine": torch.cosine_similarity(step, zero, dim=-1),

@@ -33,12 +33,16 @@ class Dual:
         fit = ((self.inputs @ weights.mT) * self.labels).sum((-1, -2))
         return -fit / (rate * self.denominator) + self.ridge / (2 * rate) * weights.square().sum((-1, -2))
 
-    def step(self, rate: float = 1.0) -> Float[Tensor, "*batch dv feature"]:
-        """W₀ − η ∇L(W₀), by autograd; η cancels."""
+    def update(self, rate: float = 1.0) -> Float[Tensor, "*batch dv feature"]:
+        """ΔW = −η ∇L(W₀), by autograd; η cancels."""
         with torch.enable_grad():
             weights = self.start.detach().clone().requires_grad_()
             (gradient,) = torch.autograd.grad(self.loss(weights, rate).sum(), weights)
-        return weights.detach() - rate * gradient
+        return -rate * gradient
+
+    def step(self, rate: float = 1.0) -> Float[Tensor, "*batch dv feature"]:
+        """W₀ + ΔW."""
+        return self.start + self.update(rate)
 
     def predict(self, weights: Float[Tensor, "*batch dv feature"]) -> Float[Tensor, "*batch dv"]:
         return (weights @ self.test[..., None])[..., 0]

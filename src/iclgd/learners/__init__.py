@@ -5,7 +5,7 @@ subject's weights as they were.
 """
 
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor
@@ -13,6 +13,7 @@ from iclgd.prompts import Prompts
 from iclgd.spec import LearnerSpec
 
 
+@runtime_checkable
 class Learner(Protocol):
     def learn(self, subject: Subject, prompts: Prompts) -> AbstractContextManager[Predictor]: ...
 
