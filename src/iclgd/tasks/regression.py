@@ -4,6 +4,7 @@ A family is a law of inputs, a law of functions, and noise. Noise falls on the d
 function itself, so the risk of a learner is its distance to the function and not to one more noisy draw.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
@@ -247,7 +248,7 @@ class Regression:
     def __post_init__(self) -> None:
         if self.demos < 1:
             raise Refusal(f"an episode needs at least one demonstration, not {self.demos}; raise --demos.")
-        if self.noise < 0:
+        if not 0 <= self.noise < math.inf:
             raise Refusal(f"noise is a standard deviation and cannot be {self.noise}; give 0 or more.")
 
     def draw(
@@ -298,7 +299,7 @@ def _skewed(dx: int) -> Inputs:
 def _line(dx: int) -> Inputs:
     if dx != 1:
         raise Refusal(f"sine has one input, not {dx}; leave --dx out.")
-    return Inputs.uniform(1, width=10)
+    return Inputs.uniform(1, width=10.0)
 
 
 FAMILIES.add("linear", _family(Inputs.uniform, lambda law, dy: LinearMap.isotropic(law.dx, dy), False))
