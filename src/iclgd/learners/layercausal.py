@@ -59,16 +59,17 @@ def _layer_by_layer(
     subject: Subject, outputs: dict[int, Tensor], lesson: Lesson, slots: Sequence[Slot]
 ) -> tuple[float, Gradients]:
     """Σ over layers of the loss of U(output), and its gradient; a layer's loss reaches that layer's slots only."""
-    total, gradients = 0.0, [torch.zeros_like(slot.parameter) for slot in slots]
+    gradients = [torch.zeros_like(slot.parameter) for slot in slots]
+    losses = []
     for layer, output in outputs.items():
         loss = lesson_loss(subject.unembed(output[0]), lesson)
-        total += float(loss.detach())
+        losses.append(loss.detach())
         mine = [i for i, slot in enumerate(slots) if slot.layer in (layer, -1)]
         found = torch.autograd.grad(loss, [slots[i].parameter for i in mine], allow_unused=True)
         for i, gradient in zip(mine, found, strict=True):
             if gradient is not None:
                 gradients[i] += gradient
-    return total, gradients
+    return float(torch.stack([loss.to(losses[0].device) for loss in losses]).sum()), gradients
 
 
 @contextmanager
