@@ -58,7 +58,7 @@ class BoundReport:
         for split, axes in enumerate(grid[0]):
             for name, label, colour in (("bound", "bound", COLOURS[1]), ("gap", "measured gap", COLOURS[0])):
                 low, middle, high = ([self.quantile(c, split, name, q) for c in counts] for q in (0.1, 0.5, 0.9))
-                band(axes, counts, middle, low, high, colour, label)
+                band(axes, [float(c) for c in counts], middle, low, high, colour, label)
             axes.set(xscale="log", xlabel="demonstrations", ylabel="log₁₀", title=("own split", "best split")[split])
             axes.set_xticks(counts, [str(c) for c in counts], minor=False)
             axes.minorticks_off()

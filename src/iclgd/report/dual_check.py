@@ -126,10 +126,10 @@ class CheckReport:
     def heads_figure(self) -> Figure:
         made, grid = figure(columns=4, width=2.5, height=5.2)
         shown = (
-            (self.mean("share"), "share of the step", "viridis", (0, 1)),
-            (self.mean("cosine"), "cosine with zero-shot", "RdBu_r", (-1, 1)),
-            (self.mean("span"), "directions", "viridis", (1, None)),
-            (self.same, "same step for all queries", "viridis", (0, 1)),
+            (self.mean("share"), "share of the step", "viridis", (0.0, 1.0)),
+            (self.mean("cosine"), "cosine with zero-shot", "RdBu_r", (-1.0, 1.0)),
+            (self.mean("span"), "directions", "viridis", (1.0, None)),
+            (self.same, "same step for all queries", "viridis", (0.0, 1.0)),
         )
         for axes, (values, title, colours, limits) in zip(grid[0], shown, strict=True):
             _map(made, axes, values, title, colours, limits, "head")
@@ -145,7 +145,7 @@ class CheckReport:
         grid[0, 0].set(ylabel="layer", xticks=range(parts.shape[1]), xticklabels=range(1, parts.shape[1] + 1))
         errors = self.mean("random").flatten(1)
         low, middle, high = (errors.nanquantile(q, dim=1).tolist() for q in (0.1, 0.5, 0.9))
-        band(grid[0, 1], list(self.sizes), middle, low, high, COLOURS[0], "median head, 10% to 90%")
+        band(grid[0, 1], [float(size) for size in self.sizes], middle, low, high, COLOURS[0], "median head, 10% to 90%")
         grid[0, 1].set(xscale="log", xlabel="random features", title="relative error of random features")
         grid[0, 1].set_xticks(list(self.sizes), [str(size) for size in self.sizes])
         grid[0, 1].minorticks_off()

@@ -71,7 +71,7 @@ class Panels:
     def _limits(self, task: str) -> tuple[float, float]:
         """The same for a task's three panels; what an arm does in its first epochs may leave it."""
         means = torch.stack([curve.mean(1) for curve in self.curves[task].values()])
-        low, high = float(means.min()), max(float(means[:, 5:].max()), self.constant[task])
+        low, high = float(means.min()), max(float(means[:, min(5, means.shape[1] - 1) :].max()), self.constant[task])
         return low - 0.05 * (high - low), high + 0.05 * (high - low)
 
     def write(self, folder: Path) -> None:
