@@ -1,5 +1,7 @@
 """Rows 18 and 19: each modified attention is the gradient step of its modified loss, and at strength 0 it is plain."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -110,6 +112,24 @@ def test_negatives_are_the_demonstrations_with_the_lowest_scores(seed: int, demo
     wanted = scores.softmax(-1) @ less
     got = attend(query[None], keys, values, block(demos, 2), Negative(k, 0.7))[0]
     assert (got - wanted).abs().max() <= 1e-12
+
+
+def test_the_slides_negative_loss_gives_another_model_than_the_slides() -> None:
+    """With φ(k_j) in the negative term, as printed, the negatives lose weight of their own and no value changes."""
+    query, keys, values, _ = head(4, 6, 2, 5)
+    scores, k, beta = keys @ query / 5**0.5, 2, 0.5
+    plain = dual_of(query, keys, values, block(6, 2), Modification())
+    index, part = Negative(k, beta).chosen(scores[:6], torch.ones(6, dtype=torch.bool))
+    printed = replace(
+        plain,
+        inputs=torch.cat([plain.inputs, plain.inputs[index]]),
+        labels=torch.cat([plain.labels, -6 * beta * part[:, None] * plain.labels[index]]),  # once for each of the 6
+    )
+    weights = scores.softmax(-1)
+    follows = weights @ values - 6 * beta / k * weights[index] @ values[index]
+    model = attend(query[None], keys, values, block(6, 2), Negative(k, beta))[0]
+    assert (printed.predict(printed.step()) - follows).abs().max() <= 1e-12
+    assert (follows - model).abs().max() > 1e-2
 
 
 def test_a_key_that_a_mask_hides_is_no_negative() -> None:

@@ -62,7 +62,7 @@ class BoundReport:
             axes.set(xscale="log", xlabel="demonstrations", ylabel="log₁₀", title=("own split", "best split")[split])
             axes.set_xticks(counts, [str(c) for c in counts], minor=False)
             axes.minorticks_off()
-            axes.legend()
+            axes.legend(loc="upper left")
         return made
 
     def write(self, folder: Path) -> None:
