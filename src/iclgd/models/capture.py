@@ -168,8 +168,7 @@ def attention(
 
 def _joined(prefix: tuple[Tensor, Tensor], key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     keys, values = (
-        torch.cat([part.expand(len(own), -1, -1, -1), own], 2)
-        for part, own in zip(prefix, (key, value), strict=True)
+        torch.cat([part.expand(len(own), -1, -1, -1), own], 2) for part, own in zip(prefix, (key, value), strict=True)
     )
     return keys, values
 
