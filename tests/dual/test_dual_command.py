@@ -69,6 +69,11 @@ def test_check_says_the_residual_leaves_a_page_and_an_episode_that_can_be_asked_
     assert json.loads(Path("first/record.json").read_text())["episode_sha256"] == first["episode_sha256"]
 
 
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["dual"])
+    assert "iclgd dual check" in capsys.readouterr().out
+
+
 def test_bound_shows_every_number_of_demonstrations(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["dual", "bound", "--model", model, "--k", "3", "--held", "1", "--queries", "1", "--out", "here"])
     assert list(json.loads(Path("here/record.json").read_text())["log10"]["own"]) == ["1", "2", "3"]
@@ -87,6 +92,8 @@ def test_modify_puts_each_modification_beside_plain(model: str, capsys: pytest.C
     "args, says",
     [
         (["train", "--task", "linnear"], "no regression"),
+        (["train", "--task", "sine"], "give --dx 1"),
+        (["train", "--rate", "nan"], "finite number"),
         (["train", "--demos", "0"], "--demos"),
         (["check", "--k", "0"], "raise --k"),
         (["bound", "--k", "0"], "raise --k"),

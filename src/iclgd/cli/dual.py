@@ -1,5 +1,6 @@
 """`iclgd dual`: softmax attention as one gradient step on a kernel model."""
 
+import math
 import shlex
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from iclgd.cli.options import (
     prompt_spec,
     refuse_drawing,
 )
+from iclgd.errors import Refusal
 
 EXAMPLES = """\b
 Examples:
@@ -63,9 +65,12 @@ def _few(k: int, queries: int) -> tuple[Any, ...]:
     return (EPISODE[0], *counts, *EPISODE[3:])
 
 
-@click.group(epilog=EXAMPLES)
-def command() -> None:
+@click.group(epilog=EXAMPLES, invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
     """Softmax attention is one gradient step on a kernel model (Ren and Liu)."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @command.command()
@@ -101,7 +106,6 @@ def bound(context: click.Context, held: int, out: Path | None, overwrite: bool, 
     For 1, 2, 4, … up to K demonstrations; further ones, drawn with them, measure the gap.
     """
     from iclgd.dual.bound import sweep
-    from iclgd.errors import Refusal
     from iclgd.report.dual_bound import BoundReport
     from iclgd.report.terminal import progress
 
@@ -170,6 +174,8 @@ def train(tasks: tuple[str, ...], dx: int, demos: int, out: Path | None, overwri
     from iclgd.report.dual_panels import panels_spec, train_panels
     from iclgd.report.terminal import progress
 
+    if not math.isfinite(recipe["rate"]):
+        raise Refusal(f"a learning rate is a finite number, not {recipe['rate']}.")
     names = list(dict.fromkeys(tasks or LINKS))
     for name in names:
         find_task(name, dx, demos)  # refuse an unknown one before any work

@@ -54,6 +54,8 @@ def find_task(name: str, dx: int, demos: int) -> Regression:
         raise Refusal(
             f'no regression "{name}". There are {", ".join([*LINKS, *(f for f in FAMILIES if f != "linear")])}.'
         )
+    if name.startswith("sine") and dx != 1:
+        raise Refusal(f"{name} has one input, not {dx}: give --dx 1.")
     return FAMILIES[name](dx, 1, demos, 0.0)
 
 
