@@ -129,7 +129,7 @@ class Recipe:
 def curves(task: Task, arm: Arm, recipe: Recipe) -> Float[Tensor, "epoch seed"]:
     """Test loss before training and after each epoch, all seeds trained at once.
 
-    The episodes of a step depend on step and seed alone, so arms are compared on the same data from the same start.
+    The episodes of a step do not depend on the arm, so arms are compared on the same data from the same start.
     """
     held = task.draw(recipe.test, torch.Generator().manual_seed(TEST_SEED))
     dim = held.x.shape[-1] + held.y.shape[-1]
