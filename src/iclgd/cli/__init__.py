@@ -12,6 +12,7 @@ from iclgd.registry import suggest
 COMMANDS = {
     "compare": ("iclgd.cli.compare", "The main job: reading demonstrations against training on them."),
     "trace": ("iclgd.cli.trace", "What reading demonstrations changes inside a language model."),
+    "dual": ("iclgd.cli.dual", "Softmax attention is one gradient step on a kernel model."),
     "doctor": ("iclgd.cli.doctor", "Whether the lab can work with a model, in seconds."),
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
     "models": ("iclgd.cli.models", "List the embedded models, or fetch one."),
