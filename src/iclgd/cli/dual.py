@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from iclgd.cli.options import (
-    EPISODE,
     MODEL,
     OUTPUT,
     PROMPT,
     SEED,
+    episode_options,
     episode_spec,
     model_spec,
     options,
@@ -54,17 +54,6 @@ MODIFIED = (
 )
 
 
-def _few(k: int, queries: int) -> tuple[Any, ...]:
-    """The episode's options with other defaults."""
-    counts = (
-        click.option("--k", default=k, show_default=True, type=click.IntRange(0), help="Number of demonstrations."),
-        click.option(
-            "--queries", default=queries, show_default=True, type=click.IntRange(1), help="Number of queries."
-        ),
-    )
-    return (EPISODE[0], *counts, *EPISODE[3:])
-
-
 @click.group(epilog=EXAMPLES, invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
@@ -74,7 +63,7 @@ def command(context: click.Context) -> None:
 
 
 @command.command()
-@options(MODEL[:2], (FLOAT64,), MODEL[3:], TASK, _few(8, 4), PROMPT, OUT)
+@options(MODEL[:2], (FLOAT64,), MODEL[3:], TASK, episode_options(8, 4), PROMPT, OUT)
 @click.pass_context
 def check(context: click.Context, out: Path | None, overwrite: bool, **given: Any) -> None:
     """Every head of a pretrained model as zero-shot part + one gradient step.
@@ -96,7 +85,7 @@ def check(context: click.Context, out: Path | None, overwrite: bool, **given: An
 
 
 @command.command()
-@options(MODEL[:2], (FLOAT64,), MODEL[3:], TASK, _few(16, 2))
+@options(MODEL[:2], (FLOAT64,), MODEL[3:], TASK, episode_options(16, 2))
 @click.option("--held", default=8, show_default=True, type=click.IntRange(1), help="Demonstrations not trained on.")
 @options(PROMPT, OUT)
 @click.pass_context
@@ -133,7 +122,7 @@ def bound(context: click.Context, held: int, out: Path | None, overwrite: bool, 
     help="plain, regularised:alpha=, regularised-slide:alpha=, augmented:c= (untrained adapters) or negative:k=,beta=. "
     "May be repeated.  [default: a few of each]",
 )
-@options(MODEL, TASK, _few(16, 100), PROMPT, OUT)
+@options(MODEL, TASK, episode_options(16, 100), PROMPT, OUT)
 @click.pass_context
 def modify(context: click.Context, changes: tuple[str, ...], out: Path | None, overwrite: bool, **given: Any) -> None:
     """Modified attention inside a pretrained model: accuracy beside the unmodified one."""

@@ -190,6 +190,20 @@ class Tables:
                 rows.append([name, *cells, number(sum(known) / len(known)) if known else "n/a"])
         return [metric, *tasks, "mean"], rows
 
+    def nulls_by_task(self, metric: str, specs: Sequence[LearnerSpec]) -> Table:
+        """What the likeness of these learners gives when there is nothing to find, and when there is nothing else."""
+        tasks = self.comparison.study.tasks
+        rows = []
+        for spec in specs:
+            for what, label in (NULL_NAMES | {floor: f"computed again, {floor}" for floor in FLOORS}).items():
+                name = f"{spec.name}/{metric}|{what}"
+                found = [self.comparison.likeness(self.first, [task], name, self.position).mean for task in tasks]
+                known = [value for value in found if value == value]
+                if known:
+                    mean = number(sum(known) / len(known))
+                    rows.append([f"{spec.name}: {label}", *(number(value) for value in found), mean])
+        return [f"{metric}, nulls and noise floor", *tasks, "mean"], rows
+
     def accuracy_by_task(self) -> Table:
         tasks = self.comparison.study.tasks
         rows = []
@@ -212,7 +226,10 @@ class Tables:
         if len(tasks) == 1:
             parts = [table(*self.one_task(tasks[0])), table(*self.predictions(tasks[0]))]
         else:
-            parts = [table(*self.accuracy_by_task()), *(table(*self.by_task(metric)) for metric in METRICS)]
+            first = [specs[0] for specs in self.kinds().values()]
+            parts = [table(*self.accuracy_by_task())]
+            for metric in METRICS:
+                parts += [table(*self.by_task(metric)), table(*self.nulls_by_task(metric, first))]
         pairs = self.pairs(tasks)
         return "\n\n".join([*parts, *([table(*pairs)] if pairs[1] else [])])
 
