@@ -51,20 +51,20 @@ class Tables:
     # one task
 
     def one_task(self, task: str) -> Table:
-        """Learners, nulls, untrained baselines and the noise floor, with intervals."""
+        """Learners, nulls (of each kind's last rate), untrained baselines and the noise floor, with intervals."""
         header = ["", "accuracy", "calibrated", *METRICS]
         rows = [self._prompted_row(task, "zero-shot"), self._prompted_row(task, "icl")]
         rows += [self._learner_row(self.first, task, spec) for spec in self.learners]
         rows += [self._best_row(task, kind, specs) for kind, specs in self.kinds().items() if len(specs) > 1]
         rows.append(_rule("nulls", len(header)))
         for kind, specs in self.kinds().items():
-            rows += self._extra_rows(task, specs[0].name, kind, {null: NULL_NAMES[null] for null in NULLS})
+            rows += self._extra_rows(task, specs[-1].name, kind, {null: NULL_NAMES[null] for null in NULLS})
         for init in self.comparison.study.inits[1:]:
             rows.append(_rule(f"untrained ({init})", len(header)))
             rows += [self._prompted_row(task, name, init) for name in ("zero-shot", "icl")]
             rows += [self._learner_row(init, task, spec) for spec in self.learners]
         rows.append(_rule("noise floor", len(header)))
-        for name in ("icl", *(specs[0].name for specs in self.kinds().values())):
+        for name in ("icl", *(specs[-1].name for specs in self.kinds().values())):
             rows += self._extra_rows(
                 task, name, name.split(" ")[0], {floor: f"computed again, {floor}" for floor in FLOORS}
             )
@@ -226,10 +226,10 @@ class Tables:
         if len(tasks) == 1:
             parts = [table(*self.one_task(tasks[0])), table(*self.predictions(tasks[0]))]
         else:
-            first = [specs[0] for specs in self.kinds().values()]
+            last = [specs[-1] for specs in self.kinds().values()]
             parts = [table(*self.accuracy_by_task())]
             for metric in METRICS:
-                parts += [table(*self.by_task(metric)), table(*self.nulls_by_task(metric, first))]
+                parts += [table(*self.by_task(metric)), table(*self.nulls_by_task(metric, last))]
         pairs = self.pairs(tasks)
         return "\n\n".join([*parts, *([table(*pairs)] if pairs[1] else [])])
 
