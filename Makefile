@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test slow bench clean
 
 demo: .venv/.run
-	$(BIN)/iclgd trace --out runs/demo --overwrite
+	$(BIN)/iclgd compare --out runs/demo --overwrite
 
 test: .venv/.test
 	$(BIN)/ruff check .

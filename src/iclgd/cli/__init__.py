@@ -11,7 +11,9 @@ from iclgd.registry import suggest
 # command → (module, what it does). The sentence stands here so that `iclgd --help` imports nothing else.
 COMMANDS = {
     "compare": ("iclgd.cli.compare", "The main job: reading demonstrations against training on them."),
+    "claims": ("iclgd.cli.claims", "Sentences of the papers, run: expected, measured, verdict."),
     "trace": ("iclgd.cli.trace", "What reading demonstrations changes inside a language model."),
+    "dual": ("iclgd.cli.dual", "Softmax attention is one gradient step on a kernel model."),
     "doctor": ("iclgd.cli.doctor", "Whether the lab can work with a model, in seconds."),
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
     "models": ("iclgd.cli.models", "List the embedded models, or fetch one."),

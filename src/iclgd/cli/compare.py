@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from iclgd.cli.options import EPISODE, MODEL, OUTPUT, PROMPT, episode_spec, model_spec, options, prompt_spec
+from iclgd.cli.options import MODEL, OUTPUT, PROMPT, episode_options, episode_spec, model_spec, options, prompt_spec
 from iclgd.errors import Refusal
 from iclgd.spec import LearnerSpec, StudySpec
 
@@ -19,7 +19,7 @@ Examples:
   iclgd compare                                     embedded model and task, a few minutes
   iclgd compare --task sst2 --data DIR --seeds 3
   iclgd compare --lr 1e-4,1e-3,1e-2                 likeness against step size
-  iclgd compare --task sst2,sst5,mr,subj,agnews,cb --data DIR --seeds 3 --queries 200 \\
+  iclgd compare --task sst2,sst5,mr,subj,agnews,cb --data DIR --k 32 --seeds 3 --queries 200 \\
       --learners gd,lcgd --init trained,random,embeddings   Tables 1 and 2 of Deutch 2023
 """
 LEARNERS = ("gd", "lcgd", "lcgd-paper")
@@ -44,7 +44,7 @@ FINETUNING = (
 @options(MODEL)
 @click.option("--init", default="trained,random", show_default=True, help="Of trained, random, embeddings.")
 @click.option("--task", default="sentiment", show_default=True, help="Tasks, separated by commas.")
-@options(EPISODE)
+@options(episode_options(k=16, queries=50))
 @click.option("--seeds", default="1", show_default=True, help="How many draws of demonstrations, or which: 2,3,4.")
 @options(FINETUNING, PROMPT)
 @click.option(

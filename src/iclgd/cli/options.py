@@ -11,6 +11,7 @@ from iclgd.errors import Refusal
 from iclgd.spec import EpisodeSpec, Init, ModelSpec, PromptSpec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Group = tuple[Callable[[Any], Any], ...]
 SEED = click.IntRange(0, 2**32 - 1)
 
 MODEL = (
@@ -35,20 +36,6 @@ MODEL = (
         "--trust-remote-code", is_flag=True, help="Run code that comes with a hub model. Off for good reason."
     ),
 )
-EPISODE = (
-    click.option(
-        "--data",
-        type=click.Path(path_type=Path),
-        default=None,
-        help="Folder with <task>/<split> files (or ICLGD_DATA).",
-    ),
-    click.option("--k", default=32, show_default=True, type=click.IntRange(0), help="Number of demonstrations."),
-    click.option(
-        "--queries", default=100, show_default=True, type=click.IntRange(1), help="Number of queries, or all there are."
-    ),
-    click.option("--query-seed", default=1, show_default=True, type=SEED, help="Which queries."),
-    click.option("--balanced", is_flag=True, help="Draw equally many demonstrations of each class."),
-)
 PROMPT = (
     click.option(
         "--separator",
@@ -61,7 +48,24 @@ PROMPT = (
 OUTPUT = (click.option("--overwrite", is_flag=True, help="Replace the output folder if it exists."),)
 
 
-def options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[Command], Command]:
+def episode_options(k: int = 32, queries: int = 100) -> Group:
+    """Which demonstrations and queries; each command has its own idea of how many by default."""
+    many = "Number of queries, or all there are."
+    return (
+        click.option(
+            "--data",
+            type=click.Path(path_type=Path),
+            default=None,
+            help="Folder with <task>/<split> files (or ICLGD_DATA).",
+        ),
+        click.option("--k", default=k, show_default=True, type=click.IntRange(0), help="Number of demonstrations."),
+        click.option("--queries", default=queries, show_default=True, type=click.IntRange(1), help=many),
+        click.option("--query-seed", default=1, show_default=True, type=SEED, help="Which queries."),
+        click.option("--balanced", is_flag=True, help="Draw equally many demonstrations of each class."),
+    )
+
+
+def options(*groups: Group) -> Callable[[Command], Command]:
     """Put groups of options on a command, in reading order."""
 
     def put(command: Command) -> Command:

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from iclgd.cli.options import (
-    EPISODE,
     MODEL,
     OUTPUT,
     PROMPT,
     SEED,
+    episode_options,
     episode_spec,
     model_spec,
     options,
@@ -32,7 +32,7 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @options(MODEL)
 @click.option("--task", default="sentiment", show_default=True, help="Task name, task .yaml or episode .json.")
-@options(EPISODE)
+@options(episode_options())
 @click.option("--seed", default=0, show_default=True, type=SEED, help="Which demonstrations.")
 @options(PROMPT)
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="Folder for arrays, record and report.")

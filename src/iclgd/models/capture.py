@@ -7,7 +7,7 @@ that ignore the switch are captured by intercepting ``softmax`` under eager atte
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -20,22 +20,56 @@ from transformers.masking_utils import eager_mask
 NAME = "iclgd"
 
 
+@runtime_checkable
+class Edit(Protocol):
+    """A change of attention while the model runs: of keys and values, and of the weights after the softmax.
+
+    Both see prefix and own tokens. ``scores`` is what went into the softmax, hidden keys at the lowest float.
+    """
+
+    def states(
+        self, keys: Float[Tensor, "batch keyhead key dim"], values: Float[Tensor, "batch keyhead key dim"]
+    ) -> tuple[Tensor, Tensor]: ...
+
+    def weights(
+        self, weights: Float[Tensor, "batch head query key"], scores: Float[Tensor, "batch head query key"]
+    ) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class Heads:
+    """One layer's attention at the rows kept, as its softmax saw it: rotated, grouped, scaled, capped and masked."""
+
+    query: Float[Tensor, "batch head row dim"]
+    key: Float[Tensor, "batch keyhead key dim"]
+    value: Float[Tensor, "batch keyhead key dv"]
+    scores: Float[Tensor, "batch head row key"]  # hidden keys at the lowest float
+    sinks: Float[Tensor, " head"] | None
+    scaling: float
+    output: Float[Tensor, "batch head row dv"]  # before the output projection
+
+
 @dataclass
 class Tape:
     """What one forward pass is asked to keep of its attention, and what it kept.
 
     ``rows`` are token indices of the input, one set for each sequence; ``logits`` are the scaled (and soft-capped,
     where the model does that) scores before the mask and the softmax, of those rows, over prefix and own tokens.
+    Given a dictionary, ``heads`` keeps all of the attention at those rows; ``edit`` changes it on the way.
     """
 
     rows: Int[Tensor, "batch row"]
     prefix: "Prefix | None" = None
     logits: dict[int, Float[Tensor, "batch row head key"]] = field(default_factory=dict)
+    heads: dict[int, Heads] | None = None
+    edit: Edit | None = None
 
     def keep(self, layer: int, scores: Float[Tensor, "batch head query key"]) -> None:
-        rows = self.rows.to(scores.device)
-        index = rows[:, None, :, None].expand(-1, scores.shape[1], -1, scores.shape[3])
-        self.logits[layer] = scores.gather(2, index).transpose(1, 2)
+        self.logits[layer] = self.pick(scores).transpose(1, 2)
+
+    def pick(self, states: Float[Tensor, "batch head query dim"]) -> Float[Tensor, "batch head row dim"]:
+        rows = self.rows.to(states.device)
+        return states.gather(2, rows[:, None, :, None].expand(-1, states.shape[1], -1, states.shape[3]))
 
 
 @dataclass(frozen=True)
@@ -95,6 +129,10 @@ def attention(
     groups = query.shape[1] // key.shape[1]
     layer = int(module.layer_idx)  # type: ignore[arg-type]
     prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
+    edit = tape.edit if tape is not None else None
+    if edit is not None:
+        key, value = edit.states(key, value)
+        prefix = edit.states(*prefix) if prefix is not None else None
 
     scores = query @ repeat(key, groups).transpose(2, 3) * scaling  # batch head query own
     if prefix is not None:
@@ -106,6 +144,7 @@ def attention(
     if attention_mask is not None:
         scores = scores + attention_mask
 
+    masked = scores
     precise = torch.promote_types(query.dtype, torch.float32)
     if s_aux is not None:
         sinks = s_aux.reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
@@ -113,13 +152,25 @@ def attention(
     weights = torch.softmax(scores, dim=-1, dtype=precise).to(query.dtype)
     if s_aux is not None:
         weights = weights[..., :-1]
+    if edit is not None:
+        weights = edit.weights(weights, masked)
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
 
     own = weights if prefix is None else weights[..., -key.shape[2] :]
     output = own @ repeat(value, groups)
     if prefix is not None:
         output = output + shared_values(weights[..., : -key.shape[2]], prefix[1])
+    if tape is not None and tape.heads is not None:
+        both = (key, value) if prefix is None else _joined(prefix, key, value)
+        tape.heads[layer] = Heads(tape.pick(query), *both, tape.pick(masked), s_aux, scaling, tape.pick(output))
     return output.transpose(1, 2).contiguous(), weights
+
+
+def _joined(prefix: tuple[Tensor, Tensor], key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    keys, values = (
+        torch.cat([part.expand(len(own), -1, -1, -1), own], 2) for part, own in zip(prefix, (key, value), strict=True)
+    )
+    return keys, values
 
 
 def repeat(states: Float[Tensor, "batch keyhead key dim"], groups: int) -> Float[Tensor, "batch head key dim"]:

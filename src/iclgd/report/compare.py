@@ -51,20 +51,20 @@ class Tables:
     # one task
 
     def one_task(self, task: str) -> Table:
-        """Learners, nulls, untrained baselines and the noise floor, with intervals."""
+        """Learners, nulls (of each kind's last rate), untrained baselines and the noise floor, with intervals."""
         header = ["", "accuracy", "calibrated", *METRICS]
         rows = [self._prompted_row(task, "zero-shot"), self._prompted_row(task, "icl")]
         rows += [self._learner_row(self.first, task, spec) for spec in self.learners]
         rows += [self._best_row(task, kind, specs) for kind, specs in self.kinds().items() if len(specs) > 1]
         rows.append(_rule("nulls", len(header)))
         for kind, specs in self.kinds().items():
-            rows += self._extra_rows(task, specs[0].name, kind, {null: NULL_NAMES[null] for null in NULLS})
+            rows += self._extra_rows(task, specs[-1].name, kind, {null: NULL_NAMES[null] for null in NULLS})
         for init in self.comparison.study.inits[1:]:
             rows.append(_rule(f"untrained ({init})", len(header)))
             rows += [self._prompted_row(task, name, init) for name in ("zero-shot", "icl")]
             rows += [self._learner_row(init, task, spec) for spec in self.learners]
         rows.append(_rule("noise floor", len(header)))
-        for name in ("icl", *(specs[0].name for specs in self.kinds().values())):
+        for name in ("icl", *(specs[-1].name for specs in self.kinds().values())):
             rows += self._extra_rows(
                 task, name, name.split(" ")[0], {floor: f"computed again, {floor}" for floor in FLOORS}
             )
@@ -190,6 +190,20 @@ class Tables:
                 rows.append([name, *cells, number(sum(known) / len(known)) if known else "n/a"])
         return [metric, *tasks, "mean"], rows
 
+    def nulls_by_task(self, metric: str, specs: Sequence[LearnerSpec]) -> Table:
+        """What the likeness of these learners gives when there is nothing to find, and when there is nothing else."""
+        tasks = self.comparison.study.tasks
+        rows = []
+        for spec in specs:
+            for what, label in (NULL_NAMES | {floor: f"computed again, {floor}" for floor in FLOORS}).items():
+                name = f"{spec.name}/{metric}|{what}"
+                found = [self.comparison.likeness(self.first, [task], name, self.position).mean for task in tasks]
+                known = [value for value in found if value == value]
+                if known:
+                    mean = number(sum(known) / len(known))
+                    rows.append([f"{spec.name}: {label}", *(number(value) for value in found), mean])
+        return [f"{metric}, nulls and noise floor", *tasks, "mean"], rows
+
     def accuracy_by_task(self) -> Table:
         tasks = self.comparison.study.tasks
         rows = []
@@ -212,7 +226,10 @@ class Tables:
         if len(tasks) == 1:
             parts = [table(*self.one_task(tasks[0])), table(*self.predictions(tasks[0]))]
         else:
-            parts = [table(*self.accuracy_by_task()), *(table(*self.by_task(metric)) for metric in METRICS)]
+            last = [specs[-1] for specs in self.kinds().values()]
+            parts = [table(*self.accuracy_by_task())]
+            for metric in METRICS:
+                parts += [table(*self.by_task(metric)), table(*self.nulls_by_task(metric, last))]
         pairs = self.pairs(tasks)
         return "\n\n".join([*parts, *([table(*pairs)] if pairs[1] else [])])
 

@@ -1,6 +1,7 @@
 """The figures of a comparison: likeness by layer, α by task, gradient norms, likeness against learning rate."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -32,7 +33,8 @@ def _names(comparison: Comparison) -> set[str]:
 
 
 def _one_of_each_kind(comparison: Comparison) -> list[LearnerSpec]:
-    return list({spec.kind: spec for spec in reversed(comparison.study.learners)}.values())[::-1]
+    """The last rate given of each kind: the one that stands for it where there is room for one."""
+    return list({spec.kind: spec for spec in comparison.study.learners}.values())
 
 
 @styled
@@ -163,5 +165,9 @@ def draw_rates(comparison: Comparison) -> Figure:
         axes[0, 2].axhline(mean, color="#555555", linestyle=style, linewidth=0.9, label=name)
     for panel, title in zip(axes[0], ("SimAOU", "SimAM_Δ", "accuracy"), strict=True):
         panel.set(title=title, xlabel="learning rate", xscale="log")
-        panel.legend(fontsize=7)
+    entries: dict[str, Any] = {}  # one entry a label, whatever panel it comes from
+    for panel in axes[0]:
+        entries |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+    shown = (list(entries.values()), list(entries))
+    made.legend(*shown, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return made

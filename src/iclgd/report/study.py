@@ -11,6 +11,7 @@ from iclgd.report.compare_figures import draw_all
 from iclgd.report.comparison import NULLS, Comparison, Estimate
 from iclgd.report.figures import save
 from iclgd.report.page import Section, write_page
+from iclgd.report.terminal import markdown
 from iclgd.run import METRICS
 
 CAPTIONS = {
@@ -24,7 +25,7 @@ CAPTIONS = {
 
 
 def write_study(folder: Path, comparison: Comparison, title: str, repeat: str) -> None:
-    """spec.yaml, record.json, figures and index.html, beside the cells."""
+    """spec.yaml, record.json, tables.md, figures and index.html, beside the cells."""
     spec = comparison.study.model_dump(mode="json")
     (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False, allow_unicode=True), encoding="utf-8")
     record = {"spec": spec, "title": title, "estimates": _estimates(comparison), "cells": _facts(comparison)}
@@ -35,6 +36,8 @@ def write_study(folder: Path, comparison: Comparison, title: str, repeat: str) -
         save(drawing, folder, name)
         sections.append(Section(CAPTIONS[name].split(".")[0].split(":")[0], CAPTIONS[name], figure=drawing))
     write_page(folder / "index.html", "Reading against training", title, sections, repeat)
+    text = "\n\n".join(f"### {s.title}\n\n{markdown(s.header, s.rows)}" for s in sections if s.rows)
+    (folder / "tables.md").write_text(f"{title}\n\n{text}\n", encoding="utf-8")
 
 
 def _tables(comparison: Comparison) -> list[Section]:
@@ -46,6 +49,8 @@ def _tables(comparison: Comparison) -> list[Section]:
                 sections.append(
                     Section(f"{metric}, {where}", "Mean ± standard deviation over seeds.", *tables.by_task(metric))
                 )
+                nulls = tables.nulls_by_task(metric, comparison.study.learners)
+                sections.append(Section(f"{metric}: nulls and noise floor, {where}", "", *nulls))
         for task in comparison.study.tasks:
             sections.append(Section(f"{task}, {where}", "Means with 95% intervals.", *tables.one_task(task)))
             sections.append(Section(f"{task}: what is predicted, {where}", "", *tables.predictions(task)))

@@ -38,6 +38,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = ""
     )
 
 
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The same as a table in Markdown."""
+    lines = [list(header), ["---"] * len(header), *map(list, rows)]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
 def say(text: str = "") -> None:
     """A line of output, with control characters that a data set or a file name might bring made visible."""
     print(visible(text))

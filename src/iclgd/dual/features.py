@@ -1,0 +1,73 @@
+"""Feature maps φ with φ(x)·φ(y) = exp(x·y): one that is finite and exact on given tokens, one that is random."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+SPREAD = 600.0  # scores further below the largest than this count as this far: a weight of e⁻⁶⁰⁰ is 0 beside 1
+REACH = 7.0  # bound on the part of a key that the query does not see; e^(600 + 49) is a finite double
+
+
+def points(
+    scores: Float[Tensor, "*batch token"], keys: Float[Tensor, "*batch token dim"]
+) -> Float[Tensor, "*batch point coordinate"]:
+    """Where query and keys may stand so that exp(p_i · p_q) = exp(s_i − max s), the query first.
+
+    Attention knows keys and query by their scores alone: k_i → A⁻ᵀ k_i + c with q → A q leaves every weight as it is,
+    so the W_K and W_Q of a head fix φ only up to that choice. This choice makes every number below finite for any
+    scores: the first coordinate carries the scores, split evenly between query and keys, and the others keep the
+    keys' differences, shrunk to length `REACH` where they are longer. The scores may be any numbers: rotary
+    positions, soft caps, biases and sinks change nothing here, and the kernel need not be positive for them.
+    """
+    fall = (scores - scores.amax(-1, keepdim=True)).clamp_min(-SPREAD)  # *batch token
+    stretch = (-fall.amin(-1, keepdim=True)).clamp_min(1.0).sqrt()  # *batch 1
+    apart = keys - keys.mean(-2, keepdim=True)
+    length = apart.norm(dim=-1).amax(-1)[..., None, None]
+    apart = apart * (REACH / length.clamp_min(REACH))
+    ours = torch.cat([(fall / stretch)[..., None], apart], -1)
+    query = torch.cat([stretch[..., None], torch.zeros_like(apart[..., :1, :])], -1)
+    return torch.cat([query, ours], -2)
+
+
+def gram_root(at: Float[Tensor, "*batch point coordinate"]) -> Float[Tensor, "*batch point feature"]:
+    """φ of the points, one row each: a root of the Gram matrix K_ij = exp(p_i · p_j), as many features as points.
+
+    The first point is the query, and its feature is made the first axis, as in a Cholesky factor: φ(p_i)·φ(p_q) is
+    then one product with no cancellation, exact to rounding however much larger the other entries of K are. The
+    rest is the eigenvalue root of what the first axis leaves of K.
+    """
+    half = at[..., :1, :].square().sum(-1) / 2  # ‖p_q‖²/2
+    first = torch.exp((at @ at[..., 0, :, None])[..., 0] - half)  # *batch point
+    keys = at[..., 1:, :]
+    left = torch.exp(keys @ keys.mT) - first[..., 1:, None] * first[..., None, 1:]
+    value, vector = torch.linalg.eigh((left + left.mT) / 2)
+    rest = vector * value.clamp_min(0).sqrt()[..., None, :]
+    rest = torch.cat([torch.zeros_like(rest[..., :1, :]), rest], -2)
+    return torch.cat([first[..., None], rest], -1)
+
+
+def directions(features: int, dim: int, generator: torch.Generator) -> Float[Tensor, "feature dim"]:
+    return torch.randn(features, dim, generator=generator, dtype=torch.float64)
+
+
+def log_random_features(
+    x: Float[Tensor, "*batch token dim"], w: Float[Tensor, "feature dim"]
+) -> Float[Tensor, "*batch token feature"]:
+    """log φ̂(x), φ̂(x) = m^(−1/2) exp(w·x − ‖x‖²/2) with w ~ N(0, I): E φ̂(x)·φ̂(y) = exp(x·y) (Performer)."""
+    return x @ w.T - x.square().sum(-1, keepdim=True) / 2 - math.log(w.shape[0]) / 2
+
+
+def random_scores(
+    keys: Float[Tensor, "*batch token dim"], query: Float[Tensor, "*batch dim"], w: Float[Tensor, "feature dim"]
+) -> Float[Tensor, "*batch token"]:
+    """log φ̂(k_i)·φ̂(q): scores whose softmax is attention by random features, without over- or underflow."""
+    return (log_random_features(keys, w) + log_random_features(query[..., None, :], w)).logsumexp(-1)
+
+
+def random_variance(
+    keys: Float[Tensor, "*batch token dim"], query: Float[Tensor, "*batch dim"], features: int
+) -> Float[Tensor, "*batch token"]:
+    """Var[φ̂(k)·φ̂(q)] / exp(k·q)² = (exp(‖k + q‖²) − 1) / m: what m features cost, exactly."""
+    return torch.expm1((keys + query[..., None, :]).square().sum(-1)) / features

@@ -1,0 +1,154 @@
+"""One softmax attention layer trained on regressions in context, its attention modified or not."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.func import vmap
+
+from iclgd.dual.modified import Adapter, Augmented, Block, Modification, Negative, Regularised, RegularisedSlide, attend
+from iclgd.errors import Refusal
+from iclgd.linear.train import Adam, Params, stack, train
+from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, Regression
+
+HIDDEN = 32  # units of a parallel adapter
+TEST_SEED = 2**31
+
+
+@dataclass(frozen=True)
+class Through:
+    """y = link(z), z = w·x with w drawn for each episode so that z has variance ``scale``² for x ~ U(−1, 1)."""
+
+    link: Callable[[Tensor], Tensor]
+    scale: float = 1.0
+    dy: int = 1
+
+    def draw(self, x: Float[Tensor, "batch point dx"], generator: torch.Generator) -> Float[Tensor, "batch point 1"]:
+        w = torch.randn(x.shape[0], x.shape[-1], 1, generator=generator, dtype=x.dtype)
+        return self.link(x @ w * self.scale * (3 / x.shape[-1]) ** 0.5)
+
+
+# The slides name the three tasks and not their formulas: these are ours.
+LINKS = {
+    "linear": Through(lambda z: z),
+    "trigonometric": Through(torch.sin),
+    "exponential": Through(torch.exp, 0.5),  # exp of a standard normal has too heavy a tail to compare losses
+}
+
+
+@runtime_checkable
+class Task(Protocol):
+    """Anything that draws episodes can be trained on."""
+
+    def draw(self, episodes: int, generator: torch.Generator) -> Episodes: ...
+
+
+def find_task(name: str, dx: int, demos: int) -> Regression:
+    """One of the three panels' regressions, or a family of the linear lab."""
+    if name in LINKS:
+        return Regression(Inputs.uniform(dx, 2.0), LINKS[name], demos)
+    if name not in FAMILIES:
+        raise Refusal(
+            f'no regression "{name}". There are {", ".join([*LINKS, *(f for f in FAMILIES if f != "linear")])}.'
+        )
+    if name.startswith("sine") and dx != 1:
+        raise Refusal(f"{name} has one input, not {dx}: give --dx 1.")
+    return FAMILIES[name](dx, 1, demos, 0.0)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One curve of a panel: its name and its modification, with the parallel adapters that are trained, if any."""
+
+    panel: str
+    name: str
+    fixed: Modification
+    adapters: tuple[str, ...] = ()  # of g1 (values) and g2 (keys)
+
+    def modification(self, params: Params) -> Modification:
+        if not self.adapters:
+            return self.fixed
+        made = {g: Adapter(params[f"{g}_w1"], params[f"{g}_w2"]) for g in self.adapters}
+        return Augmented(1.0, made.get("g1"), made.get("g2"))
+
+
+PANELS = ("regularised", "augmented", "negative")
+PLAIN = Modification()
+NORMAL = Arm("", "normal", PLAIN)
+ARMS = (
+    *(Arm("regularised", f"α = {a:g}", Regularised(a)) for a in (0.5, -0.5)),
+    *(Arm("regularised", f"slide, α = {a:g}", RegularisedSlide(a)) for a in (0.5, -0.5)),
+    Arm("augmented", "g₁", PLAIN, ("g1",)),
+    Arm("augmented", "g₂", PLAIN, ("g2",)),
+    Arm("augmented", "g₁ and g₂", PLAIN, ("g1", "g2")),
+    *(Arm("negative", f"k = {k}, β = {b:g}", Negative(k, b)) for k in (1, 3) for b in (0.1, 0.5)),
+)
+
+
+def start(dim: int, seed: int, adapters: tuple[str, ...] = ()) -> Params:
+    """Fresh parameters. An adapter's second matrix starts at 0: plain and augmented arms start as the same function."""
+    g = torch.Generator().manual_seed(seed)
+    params = {name: torch.randn(dim, dim, generator=g) / dim**0.5 for name in ("query", "key", "value")}
+    for name in adapters:
+        params[f"{name}_w1"] = torch.randn(HIDDEN, dim, generator=g) / dim**0.5
+        params[f"{name}_w2"] = torch.zeros(dim, HIDDEN)
+    return params
+
+
+def predict(params: Params, episodes: Episodes, arm: Arm) -> Float[Tensor, "batch dy"]:
+    """The label slot of W_V X softmax((W_K X)ᵀ W_Q x_q / √d), X the demonstrations (x, y) and the query (x, 0)."""
+    asked = torch.cat([episodes.query, torch.zeros_like(episodes.target)], -1)
+    tokens = torch.cat([torch.cat([episodes.x, episodes.y], -1), asked], -2)  # batch demo+1 dim
+    count = tokens.shape[-2]
+    block = Block(torch.arange(count) < count - 1, torch.tensor([count - 1]))
+    queries, keys, values = (t @ params[n].mT for n, t in (("query", asked), ("key", tokens), ("value", tokens)))
+    out = attend(queries, keys, values, block, arm.modification(params), tokens)
+    return out[..., 0, -episodes.target.shape[-1] :]
+
+
+def loss(params: Params, episodes: Episodes, arm: Arm) -> Tensor:
+    """Mean squared error."""
+    return (predict(params, episodes, arm) - episodes.target[..., 0, :]).square().mean()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an arm is trained; an epoch is a number of steps on fresh episodes."""
+
+    seeds: int = 8
+    epochs: int = 100
+    steps: int = 20
+    batch: int = 128
+    rate: float = 1e-2
+    test: int = 4096
+
+
+def curves(task: Task, arm: Arm, recipe: Recipe) -> Float[Tensor, "epoch seed"]:
+    """Test loss before training and after each epoch, all seeds trained at once.
+
+    The episodes of a step do not depend on the arm, so arms are compared on the same data from the same start.
+    """
+    held = task.draw(recipe.test, torch.Generator().manual_seed(TEST_SEED))
+    dim = held.x.shape[-1] + held.y.shape[-1]
+    params = stack([start(dim, seed, arm.adapters) for seed in range(recipe.seeds)])
+
+    def batch(step: int) -> Episodes:
+        drawn = task.draw(recipe.seeds * recipe.batch, torch.Generator().manual_seed(step))
+        return Episodes(*(part.unflatten(0, (recipe.seeds, recipe.batch)) for part in drawn))
+
+    def watch(now: Params) -> dict[str, Tensor]:
+        return {"test": vmap(lambda one: loss(one, held, arm))(now)}
+
+    done = train(
+        lambda one, episodes: loss(one, episodes, arm),
+        params,
+        batch,
+        recipe.epochs * recipe.steps,
+        Adam(torch.full((recipe.seeds,), recipe.rate)),
+        watch,
+        recipe.steps,
+    )
+    return torch.stack([done.watched[step]["test"] for step in sorted(done.watched)])

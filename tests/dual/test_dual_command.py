@@ -1,0 +1,113 @@
+"""`iclgd dual` as a user meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from iclgd.cli import main
+from iclgd.dual.small import Recipe
+from iclgd.report.dual_panels import panels_spec
+from iclgd.spec import key
+from tiny import tiny_model, tiny_tokenizer
+
+SMALL = ["--seeds", "2", "--epochs", "2", "--steps", "2", "--batch", "8"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("tiny")
+    tiny_model("llama").save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main(["dual", *args])
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_train_makes_the_panels_and_keeps_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    args = ["train", "--task", "exponential", *SMALL]
+    main(["dual", *args])
+    assert "exponential · the best constant has" in capsys.readouterr().out
+    (folder,) = Path("runs").iterdir()
+    assert folder.name.startswith("dual-")
+    curves = json.loads((folder / "record.json").read_text(encoding="utf-8"))["test_loss"]["exponential"]
+    assert len(curves) == 12
+    assert [len(curve) for curve in curves["normal"]] == [3, 3]
+    assert {path.name for path in folder.iterdir()} >= {"index.html", "panels.svg", "panels.png", "record.json"}
+    assert "exists already" in refused(capsys, *args)
+
+
+def test_a_folder_is_named_by_what_was_asked() -> None:
+    asked = [panels_spec(["linear"], 10, demos, Recipe()) for demos in (15, 15, 16)]
+    assert key(asked[0]) == key(asked[1]) != key(asked[2])
+
+
+def test_check_says_the_residual_leaves_a_page_and_an_episode_that_can_be_asked_again(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["dual", "check", "--model", model, "--k", "2", "--queries", "2", "--out", "first"])
+    said = capsys.readouterr().out
+    assert "largest relative residual of 12 heads" in said
+    first = json.loads(Path("first/record.json").read_text())
+    assert first["largest_residual"] <= 1e-9
+    page = Path("first/index.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 2
+    assert ">2.3<" in page  # the last head of the last layer has its row
+    again = ["check", "--model", model, "--task", "first/episode.json"]
+    assert "leave out --k" in refused(capsys, *again, "--k", "2")
+    main(["dual", *again, "--out", "first", "--overwrite"])
+    assert json.loads(Path("first/record.json").read_text())["episode_sha256"] == first["episode_sha256"]
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["dual"])
+    assert "iclgd dual check" in capsys.readouterr().out
+
+
+def test_bound_shows_every_number_of_demonstrations(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["dual", "bound", "--model", model, "--k", "3", "--held", "1", "--queries", "1", "--out", "here"])
+    assert list(json.loads(Path("here/record.json").read_text())["log10"]["own"]) == ["1", "2", "3"]
+    assert "measured gap" in capsys.readouterr().out
+
+
+def test_modify_puts_each_modification_beside_plain(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    args = ["--with", "negative:k=1,beta=0.5", "--with", "regularised:alpha=0"]
+    main(["dual", "modify", "--model", model, "--k", "2", "--queries", "4", "--out", "here", *args])
+    scores = json.loads(Path("here/record.json").read_text())["scores"]
+    assert list(scores) == ["plain", "negative:k=1,beta=0.5", "regularised:alpha=0"]
+    assert scores["regularised:alpha=0"] == scores["plain"] != scores["negative:k=1,beta=0.5"]
+
+
+@pytest.mark.parametrize(
+    "args, says",
+    [
+        (["train", "--task", "linnear"], "no regression"),
+        (["train", "--task", "sine"], "give --dx 1"),
+        (["train", "--rate", "nan"], "finite number"),
+        (["train", "--demos", "0"], "--demos"),
+        (["check", "--k", "0"], "raise --k"),
+        (["bound", "--k", "0"], "raise --k"),
+        (["modify", "--with", "negativ"], "Did you mean negative"),
+        (["modify", "--with", "negative:beta=much"], "is a number"),
+        (["check", "--task", "sentimant"], "Did you mean sentiment"),
+        (["chek"], "No such command"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_sentence(
+    args: list[str], says: str, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--model", model] if args[0] in ("check", "bound", "modify") else []
+    said = refused(capsys, *args, *given)
+    assert says in said
+    assert said.startswith("iclgd: ")
+    assert "Traceback" not in said

@@ -1,0 +1,95 @@
+"""Modified attention trained on regressions."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from iclgd.dual.modified import Augmented, Block, Modification, Negative, Regularised, RegularisedSlide, dual_of
+from iclgd.dual.small import ARMS, LINKS, NORMAL, Arm, Recipe, curves, find_task, loss, predict, start
+from iclgd.errors import Refusal
+from iclgd.linear.train import Params
+from iclgd.tasks.regression import Episodes, Regression
+
+SHORT = Recipe(seeds=2, epochs=3, steps=5, batch=16, test=64)
+
+
+def moved(params: Params) -> Params:
+    """Away from the start, where an adapter's second matrix is zero."""
+    g = torch.Generator().manual_seed(9)
+    return {name: value.double() + 0.3 * torch.randn(value.shape, generator=g) for name, value in params.items()}
+
+
+def as_double(episodes: Episodes) -> Episodes:
+    return Episodes(*(part.double() for part in episodes))
+
+
+@pytest.mark.parametrize("arm", [NORMAL, *ARMS], ids=lambda arm: f"{arm.panel} {arm.name}")
+def test_the_layer_that_is_trained_is_one_gradient_step_of_its_dual(arm: Arm) -> None:
+    params = moved(start(6, 0, arm.adapters))
+    asked = as_double(find_task("linear", 5, 7).draw(4, torch.Generator().manual_seed(0)))
+    answers = predict(params, asked, arm)
+    tokens = torch.cat([torch.cat([asked.x, asked.y], -1), torch.cat([asked.query, 0 * asked.target], -1)], -2)
+    block = Block(torch.arange(8) < 7, torch.tensor([7]))
+    states = [tokens @ params[name].mT for name in ("query", "key", "value")]
+    dual = dual_of(states[0][:, -1], states[1], states[2], block, arm.modification(params), tokens)
+    assert (dual.predict(dual.step())[:, -1:] - answers).abs().max() <= 1e-11
+
+
+@pytest.mark.parametrize("zero", [Regularised(0.0), RegularisedSlide(0.0), Negative(3, 0.0), Augmented(0.0)])
+def test_training_at_strength_zero_gives_the_unmodified_curve_bit_for_bit(zero: Modification) -> None:
+    task = find_task("linear", 4, 6)
+    assert torch.equal(curves(task, NORMAL, SHORT), curves(task, replace(NORMAL, fixed=zero), SHORT))
+
+
+def test_augmented_arms_start_as_the_unmodified_layer() -> None:
+    asked = find_task("trigonometric", 4, 6).draw(8, torch.Generator().manual_seed(1))
+    plain = loss(start(5, 3), asked, NORMAL)
+    for arm in ARMS:
+        if arm.adapters:
+            assert torch.equal(loss(start(5, 3, arm.adapters), asked, arm), plain)
+
+
+def test_a_curve_has_every_epoch_of_every_seed_and_comes_out_the_same_again() -> None:
+    task = find_task("linear", 4, 6)
+    first, second = (curves(task, NORMAL, SHORT) for _ in range(2))
+    assert first.shape == (SHORT.epochs + 1, 2)
+    assert (first[:, 0] != first[:, 1]).all()
+    assert torch.equal(first, second)
+
+
+def test_training_beats_the_best_constant_and_negatives_beat_normal() -> None:
+    task, recipe = find_task("linear", 4, 10), Recipe(seeds=3, epochs=10, steps=25, batch=64, rate=0.02, test=1024)
+    normal, negative = curves(task, NORMAL, recipe)[-1], curves(task, ARMS[-1], recipe)[-1]
+    assert normal.max() < 0.9  # the best constant has 1
+    assert (negative < normal).all()
+
+
+@pytest.mark.parametrize(
+    "name, mean, variance", [("linear", 0, 1), ("trigonometric", 0, None), ("exponential", 1.13, 0.36)]
+)
+def test_the_regressions_have_the_scale_they_say(name: str, mean: float, variance: float | None) -> None:
+    target = find_task(name, 10, 3).draw(20000, torch.Generator().manual_seed(0)).target
+    assert float(target.mean()) == pytest.approx(mean, abs=0.03)
+    if variance:
+        assert float(target.var()) == pytest.approx(variance, rel=0.06)
+    else:
+        assert float(target.abs().max()) <= 1
+
+
+def test_any_object_that_draws_episodes_can_be_trained_on() -> None:
+    class Flipped:
+        """The sign of the labels is drawn with the episode, as in a language's membership task."""
+
+        def draw(self, episodes: int, generator: torch.Generator) -> Episodes:
+            drawn = find_task("linear", 3, 5).draw(episodes, generator)
+            return drawn._replace(y=drawn.y.sign(), target=drawn.target.sign())
+
+    assert curves(Flipped(), NORMAL, SHORT).isfinite().all()
+
+
+def test_families_of_the_linear_lab_are_tasks_too() -> None:
+    assert isinstance(find_task("sparse", 5, 4), Regression)
+    with pytest.raises(Refusal, match="no regression"):
+        find_task("sparce", 5, 4)
+    assert set(LINKS) == {"linear", "trigonometric", "exponential"}
