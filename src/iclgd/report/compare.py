@@ -1,6 +1,6 @@
 """What `iclgd compare` shows: a table for one task, the papers' tables for several, and the page with both."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iclgd.report.comparison import (
@@ -93,11 +93,11 @@ class Tables:
         best = [""] * (len(METRICS) + 2)
         if kept:
             accuracies = [
-                max(self.comparison.predictions(self.first, task, spec.name, measure).mean for spec in kept)
+                _largest(self.comparison.predictions(self.first, task, spec.name, measure).mean for spec in kept)
                 for measure in (raw_accuracy, batch_accuracy)
             ]
             likeness = [
-                max(
+                _largest(
                     self.comparison.likeness(self.first, [task], f"{spec.name}/{m}", self.position).mean
                     for spec in kept
                 )
@@ -164,7 +164,7 @@ class Tables:
         cells = []
         for metric in METRICS:
             found = self.comparison.paired(self.first, tasks, f"{a.name}/{metric}", f"{b.name}/{metric}", self.position)
-            if found.of:
+            if found.difference == found.difference:
                 sign = "+" if found.difference >= 0 else ""
                 p = "p < .001" if found.p_value < 0.001 else f"p = {number(found.p_value)}"
                 cells.append(f"{sign}{number(found.difference)} ({p}; {found.layers} of {found.of} layers)")
@@ -247,6 +247,11 @@ def _spread(estimate: Estimate) -> str:
 
 def _share(part: int, whole: int) -> str:
     return f"{number(part / whole, 2)} ({part}/{whole})" if whole else "n/a (0/0)"
+
+
+def _largest(values: Iterable[float]) -> float:
+    """The largest of what is known; nan where nothing is."""
+    return max((value for value in values if value == value), default=float("nan"))
 
 
 def _rule(title: str, width: int) -> list[str]:

@@ -94,7 +94,7 @@ class Comparison:
         by_layer = corrected(paired_p_values(one, two))
         one, two = _mean(one, -1)[:, None], _mean(two, -1)[:, None]
         p_value = float(paired_p_values(one, two)[0])
-        return Paired(float(np.nanmean(one - two)), p_value, int((by_layer < 0.05).sum()), len(by_layer))
+        return Paired(float(_mean(one - two, 0)[0]), p_value, int((by_layer < 0.05).sum()), len(by_layer))
 
     # prediction
 

@@ -4,6 +4,7 @@ import json
 import platform
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -20,9 +21,10 @@ PACKAGES = ("iclgd", "torch", "transformers", "numpy", "scipy")
 
 @dataclass(frozen=True)
 class Store:
-    """The cells below one folder."""
+    """The cells below one folder; ``opening`` is called before anything is written."""
 
     folder: Path
+    opening: Callable[[], None] = lambda: None
 
     def path(self, cell: CellSpec) -> Path:
         return self.folder / cell.key()[:16]
@@ -44,6 +46,7 @@ class Store:
                 "seconds": round(seconds, 1),
             },
         }
+        self.opening()
         with aside(self.path(cell)) as folder:
             folder.mkdir()
             (folder / "record.json").write_text(
