@@ -135,6 +135,8 @@ def study_from(given: dict[str, Any]) -> StudySpec:
     tasks = tuple(dict.fromkeys(filter(None, given["task"].split(","))))
     if not tasks:
         raise Refusal("--task takes names of tasks separated by commas; `iclgd tasks` lists all.")
+    if shared["clip"] is not None and not shared["clip"] < float("inf"):
+        raise Refusal("--clip takes a number above 0.")
     return StudySpec(
         model=model_spec(given),
         tasks=tasks,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from iclgd.errors import Refusal
@@ -62,7 +63,7 @@ class Store:
         try:
             record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
             arrays = load_file(folder / "arrays.safetensors")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, SafetensorError) as error:
             raise Refusal(f"the cell {folder} cannot be read ({error}): remove that folder and run again.") from None
         if canonical(record["spec"]) != cell.canonical():
             raise Refusal(f"the cell {folder} holds another spec than its name says: remove that folder and run again.")
