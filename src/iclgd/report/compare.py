@@ -187,7 +187,8 @@ class Tables:
                 lost = [self.comparison.diverged(init, task, spec.name) for task in tasks]
                 cells = [f"{gone} diverged" if gone else _spread(e) for e, gone in zip(found, lost, strict=True)]
                 known = [e.mean for e in found if e.mean == e.mean]
-                rows.append([name, *cells, number(sum(known) / len(known)) if known else "n/a"])
+                whole = known and not any(lost)  # a mean over other tasks than the next row's would mislead
+                rows.append([name, *cells, number(sum(known) / len(known)) if whole else "n/a"])
         return [metric, *tasks, "mean"], rows
 
     def nulls_by_task(self, metric: str, specs: Sequence[LearnerSpec]) -> Table:
@@ -212,11 +213,10 @@ class Tables:
                 found = [self.comparison.predictions(init, task, name, raw_accuracy) for task in tasks]
                 calibrated = [self.comparison.predictions(init, task, name, batch_accuracy) for task in tasks]
                 label = name if init == "trained" else f"{name}, {init}"
+                cells = [f"{number(a.mean, 2)} / {number(c.mean, 2)}" for a, c in zip(found, calibrated, strict=True)]
+                lost = [self.comparison.diverged(init, task, name) for task in tasks]
                 rows.append(
-                    [
-                        label,
-                        *(f"{number(a.mean, 2)} / {number(c.mean, 2)}" for a, c in zip(found, calibrated, strict=True)),
-                    ]
+                    [label, *(f"{gone} diverged" if gone else cell for gone, cell in zip(lost, cells, strict=True))]
                 )
         return ["accuracy, raw / calibrated", *tasks], rows
 
