@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from iclgd.report.compare import Tables
-from iclgd.report.comparison import Comparison, estimate, raw_accuracy
+from iclgd.report.comparison import Comparison, contextual_accuracy, estimate, raw_accuracy
 from iclgd.run import CellResult
 from iclgd.spec import LearnerSpec, ModelSpec, StudySpec
 
@@ -93,3 +93,8 @@ def test_accuracy_is_over_the_seeds_there_are():
     found = comparison({0: GD.name, 1: GD.name, 2: GD.name})
     assert math.isnan(found.predictions("trained", "a", GD.name, raw_accuracy).mean)
     assert found.predictions("trained", "a", LCGD.name, raw_accuracy).mean == 1
+
+
+def test_without_blank_queries_contextual_calibration_is_undefined_and_not_a_choice_of_the_first_label():
+    arrays = {"gd/scores": torch.eye(2), "gd/blanks": torch.zeros(0, 2), "answers": torch.tensor([0, 1])}
+    assert contextual_accuracy(arrays, "gd").isnan().all()

@@ -133,7 +133,10 @@ def raw_accuracy(arrays: Mapping[str, torch.Tensor], learner: str) -> torch.Tens
 
 
 def contextual_accuracy(arrays: Mapping[str, torch.Tensor], learner: str) -> torch.Tensor:
-    return right(contextual_calibration(arrays[f"{learner}/scores"], arrays[f"{learner}/blanks"]), arrays["answers"])
+    scores, blanks = arrays[f"{learner}/scores"], arrays[f"{learner}/blanks"]
+    if not len(blanks):  # a template that has no tokens without content: nothing to calibrate with
+        return torch.full((len(scores),), torch.nan)
+    return right(contextual_calibration(scores, blanks), arrays["answers"])
 
 
 def batch_accuracy(arrays: Mapping[str, torch.Tensor], learner: str) -> torch.Tensor:
