@@ -41,12 +41,16 @@ def partners(count: int, seed: int) -> np.ndarray:
 
 
 def other_query(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
-    """A trace in which each query has the update of another one."""
+    """A trace in which each query has the update of another one; nan where there is only one query."""
+    if len(tuned) < 2:
+        return torch.full_like(zero, torch.nan, dtype=torch.float64)
     return zero.double() + (tuned.double() - zero.double())[partners(len(tuned), seed)]
 
 
 def other_query_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
     """The same for attention logits: aligned at the last token, where the template's own words are; 0 beyond."""
+    if len(tuned) < 2:
+        return torch.full_like(zero, torch.nan, dtype=torch.float64)
     update, made = tuned.double() - zero.double(), zero.double().clone()
     lengths = keys.sum(-1).tolist()
     for query, partner in enumerate(partners(len(tuned), seed)):

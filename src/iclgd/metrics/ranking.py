@@ -13,15 +13,17 @@ def training_token_tau(
     context: Float[Tensor, "query layer context"],
     spans: Sequence[range],
     tested: Float[Tensor, "query layer qdim"],
-    trained: Sequence[Float[Tensor, "layer token qdim"]],
+    trained: Sequence[Float[Tensor, "layer _ qdim"]],
 ) -> Float[Tensor, "query layer"]:
     """Kendall's τ between ICL's attention to each demonstration token and finetuning's (Dai 2022, §4.2).
 
     For ICL: attention logits to the demonstrations' own tokens (``spans`` of the context), summed over heads. For
     finetuning: ⟨q_train, q_test⟩, the dual form's attention, q_train taken as each demonstration was learned and
     q_test after training. Their code puts both through a softmax first, which changes no rank. Where a model rotates
-    queries by position, q is taken before the rotation (theirs has none).
+    queries by position, q is taken before the rotation (theirs has none). nan below two tokens: they have no order.
     """
+    if sum(map(len, spans)) < 2:
+        return torch.full(context.shape[:2], torch.nan, dtype=torch.float64)
     columns = torch.tensor([index for span in spans for index in span])
     read = context[:, :, columns].double().numpy()
     learned = torch.cat(list(trained), 1).double()  # layer token qdim

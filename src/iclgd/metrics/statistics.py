@@ -24,6 +24,8 @@ def intervals(values: np.ndarray, level: float = 0.95, seed: int = 0) -> tuple[n
     Drawn by a fixed seed, so the same values give the same interval; nan below two values.
     """
     seeds, queries, columns = values.shape
+    if not seeds * queries:
+        return np.full(columns, np.nan), np.full(columns, np.nan)
     known = np.isfinite(values)
     by_seed, by_query = _weights(seeds, seed), _weights(queries, seed + 1)
     total, count = np.zeros((RESAMPLES, columns)), np.zeros((RESAMPLES, columns))
