@@ -14,6 +14,7 @@ COMMANDS = {
     "doctor": ("iclgd.cli.doctor", "Whether the lab can work with a model, in seconds."),
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
     "models": ("iclgd.cli.models", "List the embedded models, or fetch one."),
+    "linear": ("iclgd.cli.linear", "Linear self-attention that is gradient descent."),
 }
 
 

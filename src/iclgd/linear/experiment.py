@@ -1,0 +1,284 @@
+"""One experiment: train members of a model together, hold each against reference learners, keep everything measured."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from iclgd.errors import Refusal
+from iclgd.linear import compare, construct, optimum
+from iclgd.linear.attention import Weights
+from iclgd.linear.compare import Predictor, View
+from iclgd.linear.models import DeepFeatures, Transformer
+from iclgd.linear.references import REFERENCES, candidates
+from iclgd.linear.train import Adam, Params, Trained, member, one_thread, stack, train
+from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, Law, LinearMap, Regression, Sine, corrupt
+
+TRAINING, EVALUATION, SHIFTED = range(3)  # what a generator is for: the first part of its key
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that changes the numbers."""
+
+    task: str = "linear"
+    dx: int = 10
+    dy: int = 1
+    demos: int = 10
+    noise: float = 0.0
+    layers: int = 1
+    heads: int = 1
+    attention: str = "linear"
+    shared: bool = False
+    width: int = 0
+    hidden: int = 160
+    seeds: int = 8
+    steps: int = 2000
+    batch: int = 128
+    rate: float = 0.02
+    clip: float | None = None
+    compare: tuple[str, ...] = ("gd",)
+    episodes: int = 4000
+
+    def __post_init__(self) -> None:
+        for name in self.compare:
+            REFERENCES[name]  # refuses an unknown name, before anything is trained
+        if min(self.seeds, self.steps, self.batch, self.episodes) < 1:
+            raise Refusal("seeds, steps, batch and episodes are all counts of at least one.")
+        if self.rate <= 0:
+            raise Refusal(f"a learning rate of {self.rate:g} trains nothing; give a positive one.")
+        self.model  # noqa: B018  refuses what cannot be built
+        if isinstance(self.family.function, Sine) and not self.width:
+            raise Refusal("a sine is not linear in its input; give the model an MLP with --width 40.")
+
+    @property
+    def family(self) -> Regression:
+        return FAMILIES[self.task](self.dx, self.dy, self.demos, self.noise)
+
+    @property
+    def model(self) -> Transformer:
+        return Transformer(
+            self.dx, self.dy, self.layers, self.heads, self.attention, self.shared, self.width, self.hidden
+        )
+
+
+@dataclass
+class Result:
+    """What came out; the first axis of every list of numbers is the seed unless said otherwise."""
+
+    experiment: Experiment
+    loss: list[float]
+    references: dict[str, dict[str, Any]]
+    """By learner: its loss, its exact risk where known, and the likeness of each seed to it."""
+    curves: dict[str, list]
+    """``step``, and by step and seed: ``loss``, and ``cosine``, ``distance``, ``prediction`` to the first reference."""
+    weights: dict[str, Any]
+    """One linear layer only: learned and constructed qk and pv (first seed), the rate they imply, their distance, the
+    loss of weights half way between."""
+    shifts: dict[str, dict[str, Any]]
+    """Out of distribution: by kind of shift, its values, and the losses of model (by value and seed) and reference."""
+    layers: dict[int, dict[str, Any]]
+    """Which learner the answer after each layer is most like (first seed): squared prediction distance to each."""
+
+
+def generator(*key: int) -> torch.Generator:
+    """A generator of its own for every key. (torch keeps 32 bits of a seed: larger offsets would vanish.)"""
+    return torch.Generator().manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+
+
+def stream(task: Regression, seeds: Sequence[int], batch: int, ahead: int = 8) -> Callable[[int], Episodes]:
+    """Batches for members by step: a member's data depend on its seed and the step, not on who trains beside it.
+
+    ``ahead`` steps are drawn in one call and held.
+    """
+    held: dict[int, list[Episodes]] = {}
+
+    def draw(step: int) -> Episodes:
+        block = step // ahead
+        if block not in held:
+            held.clear()
+            drawn = [task.draw(batch * ahead, generator(TRAINING, seed, block)) for seed in seeds]
+            held[block] = [Episodes(*map(torch.stack, zip(*part, strict=True))) for part in _chunks(drawn, ahead)]
+        return held[block][step % ahead]
+
+    return draw
+
+
+def _chunks(drawn: list[Episodes], parts: int) -> list[list[tuple[Tensor, ...]]]:
+    """[member] episodes of ``parts`` batches each → [part][member]."""
+    split = [list(zip(*(field.chunk(parts) for field in episodes), strict=True)) for episodes in drawn]
+    return [list(part) for part in zip(*split, strict=True)]
+
+
+def run(experiment: Experiment) -> Result:
+    with one_thread():
+        return _run(experiment)
+
+
+def _run(e: Experiment) -> Result:
+    task, model, seeds = e.family, e.model, range(e.seeds)
+    fresh = generator(EVALUATION)
+    held = task.draw(e.episodes, fresh)
+    probes = task.draw(min(e.episodes, 500), fresh, queries=2 * e.dx)
+    sample = task.draw(2000, fresh, dtype=torch.float64)
+    named = references(e, task, sample)
+    first = next(iter(named.values()))
+    first_view = compare.view(first, held)
+
+    def watch(params: Params) -> dict[str, Tensor]:
+        rows = []
+        for seed in seeds:
+            seen = compare.view(predictor(model, member(params, seed)), held)
+            alike = compare.likeness(seen, first_view, held.query)
+            loss = float(compare.half_square(seen.answer, held.target))
+            rows.append([loss, alike.cosine, alike.distance, alike.prediction])
+        return {"rows": torch.tensor(rows)}
+
+    trained = train(
+        model.loss,
+        stack([model.init(seed) for seed in seeds]),
+        stream(task, seeds, e.batch),
+        e.steps,
+        Adam(torch.full((e.seeds,), e.rate), clip=e.clip),
+        watch,
+        max(1, e.steps // 40),
+    )
+    members = [member(trained.params, seed) for seed in seeds]
+    bad = [seed for seed in seeds if not all(value.isfinite().all() for value in members[seed].values())]
+    if bad:
+        raise Refusal(f"training diverged for seeds {bad} with learning rate {e.rate:g}; lower --rate.")
+    predictors = [predictor(model, params) for params in members]
+    return Result(
+        e,
+        [compare.loss(p, held) for p in predictors],
+        _against(e, task, sample, named, predictors, held, probes),
+        _curves(trained),
+        _weights(e, task, members, held) if plain(e) else {},
+        _shifts(e, task, predictors, named),
+        _layers(e, task, sample, members[0], probes) if not e.width else {},
+    )
+
+
+def plain(e: Experiment) -> bool:
+    """One linear layer on the tokens themselves: the case with a construction to lay beside."""
+    return e.attention == "linear" and e.layers == 1 and e.heads == 1 and not e.width
+
+
+def predictor(model: Transformer | DeepFeatures, params: Params) -> Predictor:
+    return lambda episodes: model.predict(params, episodes)
+
+
+def references(e: Experiment, task: Regression, sample: Episodes) -> dict[str, Predictor]:
+    """Learners by name, as many steps as the model has layers; behind an MLP, one step on meta-learned features."""
+    if not e.width:
+        return {name: p for learner in e.compare for name, p in REFERENCES[learner](task, sample, e.layers).items()}
+    features = DeepFeatures(e.dx, e.dy, e.width, e.hidden)
+    seed = e.seeds  # one that no member uses
+    batches = stream(task, [seed], e.batch)
+    adam = Adam(torch.tensor([e.rate]), clip=e.clip)
+    trained = train(features.loss, stack([features.init(seed)]), batches, e.steps, adam)
+    return {"gd ×1 on learned features": predictor(features, member(trained.params, 0))}
+
+
+def _against(
+    e: Experiment,
+    task: Regression,
+    sample: Episodes,
+    named: dict[str, Predictor],
+    predictors: list[Predictor],
+    held: Episodes,
+    probes: Episodes,
+) -> dict[str, dict[str, Any]]:
+    views = [compare.view(p, held) for p in predictors]
+    probed = [compare.view(p, probes) for p in predictors]
+    table = {}
+    for name, reference in named.items():
+        own, own_probed = compare.view(reference, held), compare.view(reference, probes)
+        alike = [compare.likeness(v, own, held.query) for v in views]
+        implied = [compare.likeness(v, own_probed, probes.query).implied for v in probed]
+        rows = [a._replace(implied=i)._asdict() for a, i in zip(alike, implied, strict=True)]
+        table[name] = {"loss": compare.loss(reference, held), "likeness": rows}
+    if isinstance(task.function, LinearMap) and "gd ×1" in table:
+        table["gd ×1"]["risk"] = optimum.one_step(task)[1]
+    return table
+
+
+def _curves(trained: Trained) -> dict[str, list]:
+    rows = torch.stack([seen["rows"] for seen in trained.watched.values()])  # [step, seed, 4]
+    names = ("loss", "cosine", "distance", "prediction")
+    return {"step": list(trained.watched)} | {name: rows[..., i].tolist() for i, name in enumerate(names)}
+
+
+def _weights(e: Experiment, task: Regression, members: list[Params], held: Episodes) -> dict[str, Any]:
+    if not isinstance(task.function, LinearMap):
+        return {}
+    matrix, rate = optimum.best_preconditioner(task)[0], optimum.one_step(task)[0]
+    built = {"gd": construct.gd_layer(e.dx, e.dy, rate), "preconditioned": construct.preconditioned_layer(matrix, e.dy)}
+    built = {name: Weights(*(part.float() for part in weights)) for name, weights in built.items()}
+    learned = [Weights(params["qk"], params["pv"]) for params in members]
+    sides = [compare.normalised(w, e.dx) for w in (learned[0], built["preconditioned"])]
+    half = [compare.interpolated(w, built["preconditioned"], e.dx, 0.5) for w in learned]
+    return {
+        "implied rate / N": [
+            float(-compare.normalised(w, e.dx).pv[0, 0].diagonal()[e.dx :].mean()) / e.demos for w in learned
+        ],
+        "optimal rate / N": rate / e.demos,
+        "distance": {name: [compare.weight_distance(w, b, e.dx) for w in learned] for name, b in built.items()},
+        "half-way loss": [compare.loss(predictor(e.model, {"qk": w.qk, "pv": w.pv}), held) for w in half],
+        "learned": {name: part[0, 0].tolist() for name, part in sides[0]._asdict().items()},
+        "constructed": {name: part[0, 0].tolist() for name, part in sides[1]._asdict().items()},
+    }
+
+
+def _shifts(
+    e: Experiment, task: Regression, predictors: list[Predictor], named: dict[str, Predictor]
+) -> dict[str, dict[str, Any]]:
+    """Input scale, label scale (the weights' scale of a linear family), other laws at the same Σ, random labels."""
+
+    def drawn(of: Regression) -> Episodes:
+        return of.draw(e.episodes, generator(SHIFTED))
+
+    base = drawn(task)
+    laws: tuple[Law, ...] = ("uniform", "normal", "laplace", "exponential", "sphere")
+    kinds: dict[str, dict[Any, Episodes]] = {
+        "input scale": {
+            f: drawn(replace(task, inputs=task.inputs.scaled(f))) for f in (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
+        },
+        "label scale": {f: base._replace(y=base.y * f, target=base.target * f) for f in (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)},
+        "law": {law: drawn(replace(task, inputs=Inputs(task.inputs.covariance, law))) for law in laws},
+        "random labels": {k: corrupt(base, k, generator(SHIFTED)) for k in range(0, e.demos + 1, max(1, e.demos // 5))},
+    }
+    return {
+        kind: {
+            "values": list(cases),
+            "model": [[compare.loss(p, episodes) for p in predictors] for episodes in cases.values()],
+            "references": {name: [compare.loss(p, case) for case in cases.values()] for name, p in named.items()},
+        }
+        for kind, cases in kinds.items()
+    }
+
+
+def _layers(
+    e: Experiment, task: Regression, sample: Episodes, params: Params, probes: Episodes
+) -> dict[int, dict[str, Any]]:
+    """Squared prediction distance of the answer after each layer to every learner, at every number of steps tried."""
+    model = e.model
+    few = Episodes(*(part[:500] for part in sample))  # enough to tune learners that are only told apart
+    views: dict[str, View] = {n: compare.view(p, probes) for n, p in candidates(task, few).items()}
+    table = {}
+    for layer in range(1, e.layers + 1):
+
+        def after(episodes: Episodes, layer: int = layer) -> Tensor:
+            return -model.states(params, episodes)[layer][..., -e.dy :]
+
+        ranked = compare.ranking(compare.view(after, probes), views, probes.query)
+        table[layer] = {name: alike._asdict() for name, alike in ranked.items()}
+    return table
+
+
+def record(result: Result) -> dict[str, Any]:
+    """The result as plain data, for JSON."""
+    return asdict(result)
