@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
 
@@ -24,12 +26,20 @@ def refused(capsys, *words):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
+    """A run with its pictures, and what it printed."""
     folder = tmp_path_factory.mktemp("runs") / "one"
-    iclgd("train", *SMALL, "--compare", "gd,preconditioned", "--out", str(folder))
-    return folder
+    with redirect_stdout(StringIO()) as shown:
+        iclgd("train", *SMALL, "--compare", "gd,preconditioned", "--out", str(folder))
+    return folder, shown.getvalue()
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    monkeypatch.setattr("iclgd.linear.figures.draw", lambda result, folder: [])
 
 
 def test_training_leaves_figures_and_a_record(run):
+    run, _ = run
     names = {f"{name}.{suffix}" for name in ("training", "weights", "shifts", "learners") for suffix in ("svg", "png")}
     assert {path.name for path in run.iterdir()} == names | {"record.json"}
     record = json.loads((run / "record.json").read_text())
@@ -39,17 +49,18 @@ def test_training_leaves_figures_and_a_record(run):
     assert record["curves"]["step"][-1] == 20
 
 
-def test_the_command_it_prints_repeats_the_numbers(run, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    iclgd("train", *SMALL, "--compare", "gd,preconditioned", "--out", "first")
-    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("repeat"))
+@pytest.mark.usefixtures("no_pictures")
+def test_the_command_it_prints_repeats_the_numbers(run, tmp_path):
+    folder, shown = run
+    line = next(line for line in shown.splitlines() if line.startswith("repeat"))
     words = line.split()[3:]
-    words[words.index("first")] = "second"
+    words[words.index(str(folder))] = str(tmp_path / "again")
     iclgd(*words)
-    again = json.loads((tmp_path / "second" / "record.json").read_text())
-    assert again == json.loads((run / "record.json").read_text())
+    again = json.loads((tmp_path / "again" / "record.json").read_text())
+    assert again == json.loads((folder / "record.json").read_text())
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_table_says_what_was_run_what_came_out_and_compared_with_what(capsys, tmp_path):
     iclgd("train", *SMALL, "--layers", "2", "--shared", "--compare", "gd,gd++", "--out", str(tmp_path / "run"))
     shown = capsys.readouterr().out
@@ -65,6 +76,7 @@ def test_the_table_says_what_was_run_what_came_out_and_compared_with_what(capsys
 
 
 def test_a_folder_with_files_is_refused_and_kept(run, capsys):
+    run, _ = run
     before = (run / "record.json").read_bytes()
     assert "has files in it" in refused(capsys, "train", *SMALL, "--out", str(run))
     assert (run / "record.json").read_bytes() == before

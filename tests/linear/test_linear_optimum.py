@@ -71,7 +71,7 @@ def test_tuned_steps_of_gd_and_gdpp_meet_the_printed_losses():
 
 
 def test_two_untied_steps_of_gdpp_have_three_minima():
-    """Ahn's trained pair of layers is the second: squared error 0.0861, rates 0.772 and 2.651, curvature 0.353 · 0.772."""
+    """Ahn's trained pair of layers is the second: error 0.0861, rates 0.772 and 2.651, curvature 0.353 · 0.772."""
     task = Regression(Inputs.normal(5), LinearMap.isotropic(5), 20)
     minima = optimum.gdpp_minima(task, task.draw(10_000, generator(3), dtype=F64), 2)
     assert len(minima) == 3
@@ -198,7 +198,8 @@ def test_the_best_ridge_is_the_posterior():
     task = Regression(Inputs.normal(8), LinearMap.isotropic(8), 16, noise=1.0)
     drawn = task.draw(5_000, generator(13), dtype=F64)
     risks = {
-        p: float(optimum.risk(lambda x, y, p=p: learners.ridge(x, y, p), drawn, task)) for p in (0.25, 0.5, 1, 2, 4)
+        p: float(optimum.risk(lambda x, y, p=p: learners.ridge(x, y, p), drawn, task))
+        for p in (0.25, 0.5, 1.0, 2.0, 4.0)
     }
     assert min(risks, key=risks.get) == 1
     guess = torch.tensor([0.3], dtype=F64)
@@ -207,4 +208,4 @@ def test_the_best_ridge_is_the_posterior():
 
 def test_closed_forms_refuse_what_is_not_linear():
     with pytest.raises(Refusal, match="linear functions, not Sine"):
-        optimum.one_step(Regression(Inputs.uniform(1, 10), Sine(), 10))
+        optimum.one_step(Regression(Inputs.uniform(1, 10.0), Sine(), 10))

@@ -42,10 +42,10 @@ def command() -> None:
 @click.option("--width", type=int, help="Put an MLP of this width in front.  [default: none; 40 for sine]")
 @click.option("--hidden", default=160, show_default=True, help="Hidden units of that MLP.")
 @click.option("--seeds", default=8, show_default=True, help="Members trained together.")
-@click.option("--steps", default=2000, show_default=True)
-@click.option("--batch", default=128, show_default=True, help="Episodes in a step, for each seed.")
+@click.option("--steps", default=4000, show_default=True)
+@click.option("--batch", default=64, show_default=True, help="Episodes in a step, for each seed.")
 @click.option("--rate", type=float, help="Adam's learning rate.  [default: 0.02; 0.003 with an MLP]")
-@click.option("--clip", type=float, help="Clip gradients to this norm.  [default: off; 1 with an MLP]")
+@click.option("--clip", default=0.1, show_default=True, help="Clip each seed's gradient to this norm.")
 @click.option(
     "--compare",
     default="gd",
@@ -68,7 +68,7 @@ def train(out: Path | None, overwrite: bool, compare: str, **given: Any) -> None
 
     sine = given["task"].startswith("sine")
     mlp = given["width"] if given["width"] is not None else 40 * sine
-    defaults = {"dx": 1 if sine else 10, "width": mlp, "rate": 0.003 if mlp else 0.02, "clip": 1.0 if mlp else None}
+    defaults = {"dx": 1 if sine else 10, "width": mlp, "rate": 0.003 if mlp else 0.02}
     given |= {name: value for name, value in defaults.items() if given[name] is None}
     experiment = Experiment(**given, compare=tuple(name.strip() for name in compare.split(",")))
     folder = claim_folder(out or Path("runs") / f"linear-{key(experiment)}", overwrite)
@@ -151,7 +151,9 @@ def interval(values: Sequence[float]) -> str:
         return number(mean)
     half = (sum((v - mean) ** 2 for v in values) / (count - 1) / count) ** 0.5 * float(t.ppf(0.975, count - 1))
     places = min(5, max(0, -math.floor(math.log10(half)))) if half else 4
-    return " ±".join(f"{v:.{places}f}".replace("0.", ".", 1) if abs(v) < 1 else f"{v:.{places}f}" for v in (mean, half))
+    return " ± ".join(
+        f"{v:.{places}f}".replace("0.", ".", 1) if abs(v) < 1 else f"{v:.{places}f}" for v in (mean, half)
+    )
 
 
 def repeat(experiment: "Experiment", folder: Path) -> str:
@@ -171,6 +173,7 @@ def repeat(experiment: "Experiment", folder: Path) -> str:
 
 def show(result: "Result", folder: Path) -> None:
     e, console = result.experiment, Console(highlight=False)
+    console.width = max(console.width, 110)  # a table broken inside its numbers reads worse than a wrapped line
     plural = "" if e.layers == 1 else "s"
     console.print(
         f"\n{e.task} · {e.dx} → {e.dy} · {e.demos} demonstrations"
@@ -179,13 +182,15 @@ def show(result: "Result", folder: Path) -> None:
     )
     table = Table("", "loss", "cosine", "|Δŷ|", "SPD", "ILWD", box=None, pad_edge=False)
     table.add_row("trained", interval(result.loss))
-    start = {name: rows[0] for name, rows in result.curves.items() if name != "step"}
     columns = ("cosine", "prediction", "spd", "implied")
     for name, reference in result.references.items():
         alike = [interval([row[column] for row in reference["likeness"]]) for column in columns]
         table.add_row(name, number(reference["loss"]), *alike)
     table.add_section()
-    table.add_row("null: untrained", *(interval(start[name]) for name in ("loss", "cosine", "prediction")))
+    start = [
+        [seed[0] for seed in result.curves[name][0]] for name in ("cosine", "prediction")
+    ]  # to the first reference
+    table.add_row("null: untrained", interval(result.curves["loss"][0]), *map(interval, start))
     console.print(table)
     exact = [f"{name} {number(r['risk'])}" for name, r in result.references.items() if "risk" in r]
     if exact:

@@ -1,7 +1,7 @@
 """Layers whose weights are written down, not trained: each is exactly one of the learners.
 
-Every function returns ``Weights`` for ``attention``. Separate tokens for x and y are in ``interleaved``, layers that learn
-as they read in ``recurrent``.
+Every function returns ``Weights`` for ``attention``. Separate tokens for x and y are in ``interleaved``, layers that
+learn as they read in ``recurrent``.
 """
 
 import torch

@@ -36,10 +36,10 @@ class Experiment:
     width: int = 0
     hidden: int = 160
     seeds: int = 8
-    steps: int = 2000
-    batch: int = 128
+    steps: int = 4000
+    batch: int = 64
     rate: float = 0.02
-    clip: float | None = None
+    clip: float = 0.1
     compare: tuple[str, ...] = ("gd",)
     episodes: int = 4000
 
@@ -74,7 +74,7 @@ class Result:
     references: dict[str, dict[str, Any]]
     """By learner: its loss, its exact risk where known, and the likeness of each seed to it."""
     curves: dict[str, list]
-    """``step``, and by step and seed: ``loss``, and ``cosine``, ``distance``, ``prediction`` to the first reference."""
+    """``step``; ``loss`` by step and seed; ``cosine``, ``distance`` and ``prediction`` by step, seed and reference."""
     weights: dict[str, Any]
     """One linear layer only: learned and constructed qk and pv (first seed), the rate they imply, their distance, the
     loss of weights half way between."""
@@ -89,7 +89,7 @@ def generator(*key: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
 
 
-def stream(task: Regression, seeds: Sequence[int], batch: int, ahead: int = 8) -> Callable[[int], Episodes]:
+def stream(task: Regression, seeds: Sequence[int], batch: int, ahead: int = 16) -> Callable[[int], Episodes]:
     """Batches for members by step: a member's data depend on its seed and the step, not on who trains beside it.
 
     ``ahead`` steps are drawn in one call and held.
@@ -125,17 +125,15 @@ def _run(e: Experiment) -> Result:
     probes = task.draw(min(e.episodes, 500), fresh, queries=2 * e.dx)
     sample = task.draw(2000, fresh, dtype=torch.float64)
     named = references(e, task, sample)
-    first = next(iter(named.values()))
-    first_view = compare.view(first, held)
+    named_views = [compare.view(reference, held) for reference in named.values()]
 
     def watch(params: Params) -> dict[str, Tensor]:
-        rows = []
-        for seed in seeds:
-            seen = compare.view(predictor(model, member(params, seed)), held)
-            alike = compare.likeness(seen, first_view, held.query)
-            loss = float(compare.half_square(seen.answer, held.target))
-            rows.append([loss, alike.cosine, alike.distance, alike.prediction])
-        return {"rows": torch.tensor(rows)}
+        seen = [compare.view(predictor(model, member(params, seed)), held) for seed in seeds]
+        alike = [[compare.likeness(own, other, held.query)[:3] for other in named_views] for own in seen]
+        return {
+            "loss": torch.stack([compare.half_square(own.answer, held.target) for own in seen]),
+            "alike": torch.tensor(alike),  # [seed, reference, 3]
+        }
 
     trained = train(
         model.loss,
@@ -207,9 +205,9 @@ def _against(
 
 
 def _curves(trained: Trained) -> dict[str, list]:
-    rows = torch.stack([seen["rows"] for seen in trained.watched.values()])  # [step, seed, 4]
-    names = ("loss", "cosine", "distance", "prediction")
-    return {"step": list(trained.watched)} | {name: rows[..., i].tolist() for i, name in enumerate(names)}
+    loss, alike = (torch.stack([seen[name] for seen in trained.watched.values()]) for name in ("loss", "alike"))
+    likeness = {name: alike[..., i].tolist() for i, name in enumerate(("cosine", "distance", "prediction"))}
+    return {"step": list(trained.watched), "loss": loss.tolist()} | likeness
 
 
 def _weights(e: Experiment, task: Regression, members: list[Params], held: Episodes) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def _tidy(ax: Axes, title: str, xlabel: str, ylabel: str = "") -> None:
     ax.set_title(title, fontsize=10, loc="left")
     ax.set_xlabel(xlabel, fontsize=9)
     ax.set_ylabel(ylabel, fontsize=9)
-    ax.tick_params(labelsize=8)
+    ax.tick_params(which="both", labelsize=8)
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -49,28 +49,27 @@ def _band(ax: Axes, x: Sequence, rows: list, label: str) -> None:
 
 
 def training(result: Result) -> Figure:
-    """Loss with the references as lines, and how alike model and first reference become."""
+    """Loss with the references as lines, and how alike the model becomes to each."""
     figure = _figure(10.5, 3.1)
     left, middle, right = figure.subplots(1, 3)
     curves, steps = result.curves, result.curves["step"]
-    first = next(iter(result.references))
     _band(left, steps, curves["loss"], "trained")
-    for colour, (name, reference) in zip(SERIES * 3, result.references.items(), strict=False):
+    cosine, distance = (np.asarray(curves[name]).mean(1) for name in ("cosine", "prediction"))  # [step, reference]
+    for i, (name, reference) in enumerate(result.references.items()):
+        colour = SERIES[i % len(SERIES)]
         left.axhline(reference["loss"], color=colour, linestyle="--", linewidth=1.2, label=name)
+        middle.plot(steps, cosine[:, i], color=colour)
+        right.plot(steps, distance[:, i], color=colour)
     values = np.asarray(curves["loss"])
     if values.max() > 5 * values.min():
         left.set_yscale("log")
     left.legend(fontsize=7, frameon=False)
     _tidy(left, "Loss on held-out episodes", "training step", "½ squared error")
-    _band(middle, steps, curves["cosine"], "")
     middle.axhline(1, color="0.6", linewidth=0.8)
-    middle.set_ylim(min(-0.05, np.asarray(curves["cosine"]).min()), 1.05)
-    _tidy(middle, f"Sensitivities: trained and {first}", "training step", "cosine")
-    right.plot(steps, np.asarray(curves["distance"]).mean(1), color=SERIES[2], label="of sensitivities")
-    right.plot(steps, np.asarray(curves["prediction"]).mean(1), color=SERIES[3], label="of predictions")
+    middle.set_ylim(max(0.0, 2 * cosine[-1].min() - 1.05), 1.005)
+    _tidy(middle, "Sensitivities, trained and reference", "training step", "cosine")
     right.set_yscale("log")
-    right.legend(fontsize=7, frameon=False)
-    _tidy(right, f"Distances: trained and {first}", "training step", "mean distance")
+    _tidy(right, "Predictions, trained and reference", "training step", "mean distance")
     return figure
 
 
@@ -96,7 +95,7 @@ def weights(result: Result) -> Figure:
 
 def shifts(result: Result) -> Figure:
     """Loss where the episodes differ from those trained on."""
-    figure = _figure(11, 2.9)
+    figure = _figure(11.0, 2.9)
     panels = figure.subplots(1, len(result.shifts))
     names = {
         "input scale": ("Inputs scaled", "factor"),
@@ -114,7 +113,8 @@ def shifts(result: Result) -> Figure:
             _band(ax, x, shift["model"], "trained")
         for colour, (name, values) in zip(SERIES * 3, shift["references"].items(), strict=False):
             ax.plot(x, values, "x" if apart else "--", color=colour, linewidth=1.2, label=name)
-        if np.asarray(shift["model"]).max() > 10 * np.asarray(shift["model"]).min():
+        every = np.concatenate([np.ravel(shift["model"]), *shift["references"].values()])
+        if every.max() > 10 * every.min():
             ax.set_yscale("log")
         _tidy(ax, *names[kind], ylabel="½ squared error" if ax is panels[0] else "")
     panels[0].legend(fontsize=7, frameon=False)

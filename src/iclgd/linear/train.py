@@ -109,7 +109,7 @@ def _step(params: Params, gradients: Params, first: Params, second: Params, step
     scale = None
     if adam.clip is not None:
         norm = sum(g.reshape(g.shape[0], -1).square().sum(1) for g in gradients.values()) ** 0.5  # [member]
-        scale = (adam.clip / norm.clamp_min(adam.clip)).nan_to_num(0.0)
+        scale = adam.clip / norm.clamp_min(adam.clip)
     for name, value in params.items():
         rest = (-1, *[1] * (value.ndim - 1))
         gradient = gradients[name] if scale is None else gradients[name] * scale.view(rest)

@@ -6,7 +6,7 @@ function itself, so the risk of a learner is its distance to the function and no
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -99,6 +99,7 @@ class Inputs:
         return self.root @ (one / demos + (1 - 1 / demos) * b) @ self.root.T
 
 
+@runtime_checkable
 class Function(Protocol):
     """A law of functions R^dx → R^dy: ``draw`` takes one function per episode and evaluates it at the points."""
 
@@ -297,7 +298,7 @@ def _skewed(dx: int) -> Inputs:
 def _line(dx: int) -> Inputs:
     if dx != 1:
         raise Refusal(f"sine has one input, not {dx}; leave --dx out.")
-    return Inputs.uniform(1, width=10)
+    return Inputs.uniform(1, width=10.0)
 
 
 FAMILIES.add("linear", _family(Inputs.uniform, lambda law, dy: LinearMap.isotropic(law.dx, dy), False))

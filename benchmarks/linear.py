@@ -1,0 +1,136 @@
+"""Speed of the linear lab: `python benchmarks/linear.py`. Every ratio is measured in the same run, on one thread.
+
+1. Eight seeds trained at once against eight runs one after another, data drawing included.
+2. The second-moment form against the token form, by number of demonstrations: a training step given the episodes.
+3. If JAX is installed: a step of the same model against the shape of computation of von Oswald's public code
+   (key, query, value and output matrices on all tokens, vmap over episodes, value_and_grad, Adam), written here.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+
+from iclgd.linear import attention
+from iclgd.linear.attention import Weights
+from iclgd.linear.experiment import Experiment, stream
+from iclgd.linear.learners import half_square
+from iclgd.linear.train import Adam, stack, train
+
+SEEDS, STEPS = 8, 150
+
+
+def milliseconds(work: Callable[[], object], repeats: int = 7) -> float:
+    """The median of a few timings, after one that is not counted."""
+    work()
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return 1e3 * statistics.median(times)
+
+
+def fit(experiment: Experiment, seeds: list[int]) -> None:
+    model, adam = experiment.model, Adam(torch.full((len(seeds),), experiment.rate))
+    batches = stream(experiment.family, seeds, experiment.batch)
+    train(model.loss, stack([model.init(s) for s in seeds]), batches, STEPS, adam)
+
+
+def together() -> None:
+    print(f"\n{SEEDS} seeds at once, ms a step of all seeds\n\nlayers  batch     at once  one by one  ratio")
+    for layers in (1, 2):
+        for batch in (32, 64, 128, 512):
+            e = Experiment(layers=layers, batch=batch)
+            once = milliseconds(lambda e=e: fit(e, list(range(SEEDS))), 3) / STEPS
+            apart = milliseconds(lambda e=e: [fit(e, [seed]) for seed in range(SEEDS)], 3) / STEPS
+            print(f"{layers:6}  {batch:5}  {once:10.2f}  {apart:10.2f}  {apart / once:5.1f}")
+
+
+def moments() -> None:
+    """A step given what the form takes: tokens, or their second moment (computed once per episode, outside)."""
+    print("\nsecond moment against tokens, ms a step (256 episodes, 2 layers)\n")
+    print("demos  moment  tokens  ratio  making the moment")
+    for demos in (10, 40, 160):
+        e = Experiment(layers=2, demos=demos)
+        episodes = e.family.draw(256, torch.Generator().manual_seed(0))
+        state = attention.tokens(episodes.x, episodes.y, episodes.query)
+        context, query = state[:, :demos], state[:, demos:]
+        c = attention.moment(context)
+        weights = Weights(*(value.requires_grad_() for value in e.model.init(0).values()))
+
+        def by_moment(c=c, query=query, weights=weights, target=episodes.target) -> object:
+            last = attention.query_states(c, query, weights, 2)[-1]
+            return torch.autograd.grad(half_square(-last[..., -1:], target), weights)
+
+        def by_token(state=state, demos=demos, weights=weights, target=episodes.target) -> object:
+            last = attention.states(state, demos, weights, 2)[-1]
+            return torch.autograd.grad(half_square(attention.answer(last, demos, 1), target), weights)
+
+        fast, slow = milliseconds(by_moment, 30), milliseconds(by_token, 30)
+        making = milliseconds(lambda context=context: attention.moment(context), 30)
+        print(f"{demos:5}  {fast:6.2f}  {slow:6.2f}  {slow / fast:5.1f}  {making:.2f}")
+
+
+def public_shape() -> None:
+    try:
+        import jax
+        import jax.numpy as jnp
+    except ImportError:
+        print("\nJAX is not installed: the comparison with the public code's shape is left out.")
+        return
+    batch, demos, dx = 2048, 10, 10
+    e = Experiment(batch=batch)
+    names = ("key", "query", "value", "out")
+
+    def predict(params, tokens):  # [token, dim], the query last: keys and values from the others
+        k, v = tokens[:-1] @ params["key"], tokens[:-1] @ params["value"]
+        return -(tokens + (tokens @ params["query"]) @ k.T @ v @ params["out"])[-1, -1]
+
+    def loss(params, tokens, target):
+        return 0.5 * jnp.mean((jax.vmap(predict, (None, 0))(params, tokens) - target) ** 2)
+
+    @jax.jit
+    def step(params, first, second, key, t):
+        kx, kw, kq = jax.random.split(key, 3)
+        x = jax.random.uniform(kx, (batch, demos, dx), minval=-0.5, maxval=0.5)
+        w, q = jax.random.normal(kw, (batch, dx)), jax.random.uniform(kq, (batch, dx), minval=-0.5, maxval=0.5)
+        y = jnp.einsum("bnd,bd->bn", x, w)[..., None]
+        tail = jnp.concatenate([q, jnp.zeros((batch, 1))], -1)[:, None]
+        tokens = jnp.concatenate([jnp.concatenate([x, y], -1), tail], 1)
+        grads = jax.grad(loss)(params, tokens, jnp.sum(q * w, -1))
+        first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, grads)
+        second = jax.tree.map(lambda v, g: 0.98 * v + 0.02 * g * g, second, grads)
+        move = jax.tree.map(
+            lambda m, v: 1e-3 * (m / (1 - 0.9**t)) / (jnp.sqrt(v / (1 - 0.98**t)) + 1e-8), first, second
+        )
+        return jax.tree.map(jnp.subtract, params, move), first, second
+
+    key = jax.random.PRNGKey(0)
+    keys = jax.random.split(key, len(names))
+    params = {n: 0.05 * jax.random.normal(k, (dx + 1, dx + 1)) for n, k in zip(names, keys, strict=True)}
+    zeros = jax.tree.map(jnp.zeros_like, params)
+
+    def theirs() -> None:
+        state = (params, zeros, zeros)
+        for t in range(1, 21):
+            state = step(*state, jax.random.fold_in(key, t), float(t))
+        jax.block_until_ready(state)
+
+    def ours() -> None:
+        adam = Adam(torch.tensor([1e-3]))
+        train(e.model.loss, stack([e.model.init(0)]), stream(e.family, [0], batch), 20, adam)
+
+    jax_ms, torch_ms = milliseconds(theirs, 5) / 20, milliseconds(ours, 5) / 20
+    print(f"\none seed, batch {batch}, drawing included, ms a step\n")
+    print(f"public shape in JAX (jit, its own threads)  {jax_ms:6.2f}")
+    print(f"this lab (one thread)                       {torch_ms:6.2f}")
+    print(f"ratio                                       {jax_ms / torch_ms:6.2f}")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    together()
+    moments()
+    public_shape()
