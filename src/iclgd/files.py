@@ -1,5 +1,6 @@
 """Files that are whole or not there: everything is built aside and moved into place."""
 
+import errno
 import hashlib
 import os
 import shutil
@@ -9,6 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from iclgd.errors import Refusal
+
+OURS = ".iclgd"  # marks a folder that this program wrote, and so may replace
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
 def file_sha256(path: Path) -> str:
@@ -36,6 +40,10 @@ def aside(target: Path) -> Iterator[Path]:
             except OSError:
                 if not target.exists():  # else another process was faster
                     raise
+    except OSError as error:
+        if error.errno not in DISK:
+            raise
+        raise Refusal(f"cannot write {target}: {error.strerror}.") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -46,9 +54,14 @@ def check_output(target: Path, overwrite: bool) -> None:
         raise Refusal(f"{target} exists already: give another --out, or --overwrite to replace it.")
     if target.exists() and not target.is_dir():
         raise Refusal(f"{target} is a file, not a folder: give another --out.")
-    nearest = next(parent for parent in (target, *target.absolute().parents) if parent.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise Refusal(f"cannot write to {target}: {nearest} is not a writable folder.")
+    if target.exists() and any(target.iterdir()) and not (target / OURS).is_file():
+        raise Refusal(f"{target} was not written by iclgd, so --overwrite leaves it alone: give another --out.")
+    nearest = next(parent for parent in target.absolute().parents if parent.exists())
+    try:
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=nearest):
+            pass
+    except OSError as error:
+        raise Refusal(f"cannot write to {target}: {nearest} is not a writable folder ({error.strerror}).") from None
 
 
 @contextmanager
@@ -57,6 +70,7 @@ def output_folder(target: Path, overwrite: bool) -> Iterator[Path]:
     check_output(target, overwrite)
     with aside(target) as folder:
         folder.mkdir()
+        (folder / OURS).touch()
         yield folder
-        if overwrite and target.exists():
-            shutil.rmtree(target)
+        if target.exists():
+            os.replace(target, folder.with_name(f"{folder.name}.old"))  # goes when what was built aside goes

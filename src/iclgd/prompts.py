@@ -83,6 +83,8 @@ def build_prompts(tokenizer: Any, episode: Episode, spec: PromptSpec, room: int 
         for demo in episode.demos
     )
     queries = tuple(tokenize(tokenizer, task.prompt(query.fields)) for query in episode.queries)
+    if not all(queries):
+        raise Refusal(f"query {queries.index(()) + 1} of {task.name} is empty: the tokenizer gives no token for it.")
     answers = tuple(query.label for query in episode.queries)
     blanks = tuple(tokenize(tokenizer, task.prompt(dict.fromkeys(task.fields, word))) for word in CONTENT_FREE)
     prompts = Prompts(bos, demos, _separator(tokenizer, spec.separator), queries, labels, answers, blanks)

@@ -40,7 +40,7 @@ class ModelSpec(Spec):
     device: str = "auto"  # a GPU where there is one
     device_map: str | None = None
     init: Init = "trained"
-    init_seed: int = Field(0, ge=0, lt=2**32)
+    init_seed: int = Field(default=0, ge=0, lt=2**32)
     allow_pickle: bool = False
     trust_remote_code: bool = False
 
@@ -48,10 +48,10 @@ class ModelSpec(Spec):
 class EpisodeSpec(Spec):
     """Which demonstrations and which queries."""
 
-    k: int = Field(32, ge=0)
-    seed: int = Field(0, ge=0, lt=2**32)
-    queries: int = Field(100, ge=1)
-    query_seed: int = Field(1, ge=0, lt=2**32)
+    k: int = Field(default=32, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    queries: int = Field(default=100, ge=1)  # at most: a task may have fewer
+    query_seed: int = Field(default=1, ge=0, lt=2**32)
     balanced: bool = False
 
 
@@ -60,3 +60,72 @@ class PromptSpec(Spec):
 
     separator: str = "\n\n"  # "eos": the end-of-text token, as in the papers
     truncate: bool = False  # drop the last demonstrations that do not fit the context
+
+
+class LearnerSpec(Spec):
+    """A finetuned learner and its options; zero-shot and icl have none and are always run."""
+
+    kind: Literal["gd", "lcgd", "lcgd-paper"]
+    rate: float = Field(default=1e-3, ge=0)
+    trains: Literal["kv", "qkv", "attention", "all"] = "kv"
+    epochs: int = Field(default=1, ge=1)
+    clip: float | None = Field(default=None, gt=0)
+    target: Literal["all", "label"] = "all"
+    order: int | None = Field(default=None, ge=0, lt=2**32)  # train in another order, by seed
+    dropped_too: bool = False  # train also on demonstrations that did not fit the context
+
+    @property
+    def name(self) -> str:
+        """`gd 0.001`: what a row of a table calls it."""
+        return f"{self.kind} {self.rate:g}"
+
+
+class CellSpec(Spec):
+    """The smallest unit of work of a comparison: one model, one task, one draw of demonstrations, some learners.
+
+    ``trained_nulls`` and ``floor`` are what costs more training: learners on shuffled labels and on ``other_task``,
+    and the same thing computed twice. A study asks for them where they are needed once.
+    """
+
+    model: ModelSpec
+    task: str
+    episode: EpisodeSpec
+    prompt: PromptSpec
+    learners: tuple[LearnerSpec, ...]
+    other_task: str
+    trained_nulls: bool
+    floor: bool
+
+
+class StudySpec(Spec):
+    """A grid of cells: tasks × seeds × initialisations, each with every learner at every rate."""
+
+    model: ModelSpec = ModelSpec()
+    tasks: tuple[str, ...] = ("sentiment",)
+    seeds: tuple[int, ...] = (0,)
+    inits: tuple[Init, ...] = ("trained", "random")
+    learners: tuple[LearnerSpec, ...] = (LearnerSpec(kind="gd"), LearnerSpec(kind="lcgd"))
+    episode: EpisodeSpec = EpisodeSpec()
+    prompt: PromptSpec = PromptSpec()
+
+    def cells(self) -> list[CellSpec]:
+        """The cells, model by model, so that each is loaded once.
+
+        An untrained model's weights change with the seed, as in the papers. Nulls that need training of their own and
+        the noise floor are asked of the first seed of the first initialisation.
+        """
+        return [
+            CellSpec(
+                model=self.model.model_copy(update={"init": init, "init_seed": 0 if init == "trained" else seed}),
+                task=task,
+                episode=self.episode.model_copy(update={"seed": seed}),
+                prompt=self.prompt,
+                learners=self.learners,
+                other_task="sentiment" if task == "continents" else "continents",
+                trained_nulls=init == self.inits[0] and seed == self.seeds[0],
+                floor=init == self.inits[0] and seed == self.seeds[0],
+            )
+            for init in self.inits
+            for seed in self.seeds
+            for task in self.tasks
+        ]

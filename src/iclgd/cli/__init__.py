@@ -1,15 +1,17 @@
 """The command line. Each command lives in its own module and is imported when it is asked for."""
 
+import os
 import sys
 from importlib import import_module
 
 import click
 
-from iclgd.errors import Refusal
+from iclgd.errors import Refusal, visible
 from iclgd.registry import suggest
 
 # command → (module, what it does). The sentence stands here so that `iclgd --help` imports nothing else.
 COMMANDS = {
+    "compare": ("iclgd.cli.compare", "The main job: reading demonstrations against training on them."),
     "trace": ("iclgd.cli.trace", "What reading demonstrations changes inside a language model."),
     "doctor": ("iclgd.cli.doctor", "Whether the lab can work with a model, in seconds."),
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
@@ -42,7 +44,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with `iclgd trace`, which needs nothing but this package.",
+    epilog="Start with `iclgd compare`, which needs nothing but this package.",
 )
 @click.version_option(package_name="iclgd")
 def group() -> None:
@@ -53,15 +55,17 @@ def main(args: list[str] | None = None) -> None:
     """Run the command line; a refusal is one sentence and exit code 2, Ctrl-C is exit code 130."""
     try:
         group.main(args=args, prog_name="iclgd", standalone_mode=False)
+        sys.stdout.flush()
     except Refusal as refusal:
-        print(f"iclgd: {refusal}", file=sys.stderr)
+        print(f"iclgd: {visible(str(refusal))}", file=sys.stderr)
         sys.exit(2)
     except click.UsageError as usage:
-        print(
-            f"iclgd: {usage.format_message()} See `{usage.ctx.command_path if usage.ctx else 'iclgd'} --help`.",
-            file=sys.stderr,
-        )
+        command = usage.ctx.command_path if usage.ctx else "iclgd"
+        print(f"iclgd: {visible(usage.format_message())} See `{command} --help`.", file=sys.stderr)
         sys.exit(2)
+    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except (KeyboardInterrupt, click.Abort):
         print("iclgd: stopped.", file=sys.stderr)
         sys.exit(130)

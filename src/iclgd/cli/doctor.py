@@ -20,15 +20,15 @@ Examples:
 def command(**given: Any) -> None:
     """Whether the lab can work with MODEL, in seconds."""
     from iclgd.errors import Refusal
-    from iclgd.models.doctor import long_labels, parity
-    from iclgd.models.load import load_subject
     from iclgd.report.terminal import say, table, working
 
-    with working(f"loading {given['model']}"):
-        subject = load_subject(model_spec(given))
-    layout, long = subject.layout, long_labels(subject)
-    with working("comparing captured attention with the model's own"):
-        found = parity(subject)
+    with working("starting") as note:
+        from iclgd.models.doctor import long_labels, parity
+        from iclgd.models.load import load_subject
+
+        subject = load_subject(model_spec(given), note)
+        note("comparing captured attention with the model's own")
+        layout, long, found = subject.layout, long_labels(subject), parity(subject)
     how = {
         "registered": "registered attention function",
         "intercepted": "softmax intercepted under eager attention",
@@ -44,7 +44,10 @@ def command(**given: Any) -> None:
         ["attention", how],
         ["K and V", layout.projections()],
         ["label words", "; ".join(long) if long else "one token each, in every task of the library"],
-        ["parity", f"max |Δlogits| = {found.difference:.2g} of {found.scale:.3g}"],
+        [
+            "parity",
+            f"max |Δlogits| = {found.difference:.2g}, behind a shared prefix {found.behind:.2g}, of {found.scale:.3g}",
+        ],
     ]
     say(table(["", ""], rows))
     if not found.holds:

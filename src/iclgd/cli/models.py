@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from iclgd.models.embedded import EMBEDDED, accept_terms, cache_folder, fetch, gguf_path, terms_accepted
+from iclgd.models.embedded import EMBEDDED, accept_terms, cache_folder, gguf_path, terms_accepted
 from iclgd.report.terminal import say, table, working
 
 EXAMPLES = """\b
@@ -34,15 +34,13 @@ def command(context: click.Context) -> None:
 @click.option("--accept-terms", "accept", is_flag=True, help="You have read the model's terms and accept them.")
 def fetch_command(name: str, accept: bool) -> None:
     """Download an embedded model, check it, and unpack it once."""
-    from iclgd.models.gguf import converted
-
     model = EMBEDDED[name]
     if not terms_accepted(model) and not accept and sys.stdin.isatty():
         accept = click.confirm(f"{model.name} is under the {model.licence} ({model.terms}). Do you accept them?")
     if accept:
         accept_terms(model)
-    with working(f"fetching {name}"):
-        path = fetch(model)
-    with working(f"unpacking {name}, once"):
-        folder = converted(path, model.sha256)
+    with working("starting") as note:
+        from iclgd.models.load import embedded_folder
+
+        folder = embedded_folder(name, note)
     say(f"{name}   {folder}")

@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from iclgd.errors import Refusal
 from iclgd.spec import EpisodeSpec, Init, ModelSpec, PromptSpec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+SEED = click.IntRange(0, 2**32 - 1)
 
 MODEL = (
     click.option(
@@ -40,8 +43,10 @@ EPISODE = (
         help="Folder with <task>/<split> files (or ICLGD_DATA).",
     ),
     click.option("--k", default=32, show_default=True, type=click.IntRange(0), help="Number of demonstrations."),
-    click.option("--queries", default=100, show_default=True, type=click.IntRange(1), help="Number of queries."),
-    click.option("--query-seed", default=1, show_default=True, type=click.IntRange(0), help="Which queries."),
+    click.option(
+        "--queries", default=100, show_default=True, type=click.IntRange(1), help="Number of queries, or all there are."
+    ),
+    click.option("--query-seed", default=1, show_default=True, type=SEED, help="Which queries."),
     click.option("--balanced", is_flag=True, help="Draw equally many demonstrations of each class."),
 )
 PROMPT = (
@@ -70,6 +75,14 @@ def options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[Command], Co
 def model_spec(given: dict[str, Any], init: Init = "trained", init_seed: int = 0) -> ModelSpec:
     names = ("revision", "dtype", "device", "device_map", "allow_pickle", "trust_remote_code")
     return ModelSpec(name=given["model"], init=init, init_seed=init_seed, **{name: given[name] for name in names})
+
+
+def refuse_drawing(context: click.Context) -> None:
+    """An episode file says which demonstrations and queries there are: options that would draw them are refused."""
+    for name in ("data", "k", "queries", "query_seed", "balanced", "seed", "seeds"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = name.replace("_", "-")
+            raise Refusal(f"an episode file holds its own demonstrations and queries: leave out --{option}.")
 
 
 def episode_spec(given: dict[str, Any], seed: int) -> EpisodeSpec:

@@ -7,7 +7,18 @@ from typing import Any
 
 import click
 
-from iclgd.cli.options import EPISODE, MODEL, OUTPUT, PROMPT, episode_spec, model_spec, options, prompt_spec
+from iclgd.cli.options import (
+    EPISODE,
+    MODEL,
+    OUTPUT,
+    PROMPT,
+    SEED,
+    episode_spec,
+    model_spec,
+    options,
+    prompt_spec,
+    refuse_drawing,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -22,33 +33,37 @@ Examples:
 @options(MODEL)
 @click.option("--task", default="sentiment", show_default=True, help="Task name, task .yaml or episode .json.")
 @options(EPISODE)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Which demonstrations.")
+@click.option("--seed", default=0, show_default=True, type=SEED, help="Which demonstrations.")
 @options(PROMPT)
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="Folder for arrays, record and report.")
 @options(OUTPUT)
-def command(out: Path | None, overwrite: bool, **given: Any) -> None:
+@click.pass_context
+def command(context: click.Context, out: Path | None, overwrite: bool, **given: Any) -> None:
     """What reading demonstrations changes inside a language model.
 
     Asks every query twice, without and with the demonstrations in front of it, and shows accuracy, label
     probabilities and, layer by layer, how far the attention output moves.
     """
     from iclgd.files import check_output, output_folder
-    from iclgd.learners.prompted import InContext, ZeroShot
-    from iclgd.tasks.episodes import load_episode
-
-    if out is not None:
-        check_output(out, overwrite)
-    episode = load_episode(given["task"], episode_spec(given, given["seed"]), given["data"])
-
-    from iclgd.models.load import load_subject
     from iclgd.prompts import build_prompts
     from iclgd.report.terminal import progress, say, working
-    from iclgd.report.trace import TraceReport
+    from iclgd.tasks.episodes import load_episode
 
-    specs = {"model": model_spec(given), "episode": episode_spec(given, given["seed"]), "prompt": prompt_spec(given)}
-    with working(f"loading {given['model']}"):
-        subject = load_subject(specs["model"])  # type: ignore[arg-type]
-    prompts = build_prompts(subject.tokenizer, episode, specs["prompt"], subject.room)  # type: ignore[arg-type]
+    from_file = given["task"].endswith(".json")
+    if from_file:
+        refuse_drawing(context)
+    if out is not None:
+        check_output(out, overwrite)
+    model, drawn, asked = model_spec(given), episode_spec(given, given["seed"]), prompt_spec(given)
+    with working("starting") as note:
+        episode = load_episode(given["task"], drawn, given["data"])
+
+        from iclgd.learners.prompted import InContext, ZeroShot
+        from iclgd.models.load import load_subject
+        from iclgd.report.trace import TraceReport
+
+        subject = load_subject(model, note)
+    prompts = build_prompts(subject.tokenizer, episode, asked, subject.room)
     with progress("tracing", 2 * len(prompts.queries)) as done:
         with ZeroShot().learn(subject, prompts) as predictor:
             zero = predictor.trace(prompts, progress=done)
@@ -56,11 +71,16 @@ def command(out: Path | None, overwrite: bool, **given: Any) -> None:
             icl = predictor.trace(prompts, progress=done)
     dropped = f" ({len(prompts.dropped)} dropped to fit)" if prompts.dropped else ""
     title = (
-        f"{subject.name} · {episode.task.name} · k = {len(prompts.demos)}{dropped} · seed {given['seed']} · "
-        f"{len(prompts.queries)} queries · {given['dtype']}"
+        f"{subject.name} · {episode.task.name} · k = {len(prompts.demos)}{dropped} · "
+        f"{'' if from_file else f'seed {drawn.seed} · '}{len(prompts.queries)} queries · {model.dtype}"
     )
-    spec = {name: made.model_dump(mode="json") for name, made in specs.items()}
-    report = TraceReport(title, episode, prompts, zero, icl, {**spec, "task": given["task"]}, _repeat())
+    spec = {
+        "task": given["task"],
+        "model": model.model_dump(mode="json"),
+        "episode": None if from_file else drawn.model_dump(mode="json"),
+        "prompt": asked.model_dump(mode="json"),
+    }
+    report = TraceReport(title, episode, prompts, zero, icl, spec, _repeat())
     say(report.text())
     if out is not None:
         with output_folder(out, overwrite) as folder:

@@ -104,7 +104,7 @@ def _check_unembedding(subject: Subject, outputs: dict[int, Tensor], final: Tens
     """U(last block) must be the model's own prediction, or U is not what we take it for."""
     with torch.no_grad():
         ours = subject.unembed(outputs[subject.layout.layers - 1][0])
-    if not torch.allclose(ours, final, rtol=1e-3, atol=1e-3 * float(final.abs().max()) + 1e-6, equal_nan=True):
+    if not torch.allclose(ours, final, rtol=1e-3, atol=1e-3 * float(final.detach().abs().max()) + 1e-6, equal_nan=True):
         raise Refusal(
             f"layer-causal descent is not supported for {type(subject.model).__name__}: its final norm and unembedding "
             "do not give its own predictions."

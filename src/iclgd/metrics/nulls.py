@@ -2,10 +2,10 @@
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from iclgd.metrics.likeness import sim_aou, sim_aou_norm
+from iclgd.metrics.likeness import Maps, sim_aou, sim_aou_norm
 from iclgd.metrics.updates import Outputs
 
 
@@ -16,7 +16,7 @@ def isotropic(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
     return zero.double() + noise * size / torch.linalg.vector_norm(noise, dim=-1, keepdim=True)
 
 
-def isotropic_maps(zero: Tensor, tuned: Tensor, keys: Float[Tensor, "query key"], seed: int) -> Tensor:
+def isotropic_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
     """The same for attention logits: no noise where there is no key."""
     noise = torch.from_numpy(np.random.RandomState(seed).standard_normal(tuned.shape)) * keys[:, None, None, :]
     size = torch.linalg.vector_norm(tuned.double() - zero.double(), dim=-1, keepdim=True)
@@ -32,13 +32,27 @@ def uniform(zero: Outputs, seed: int) -> Outputs:
     return zero.double() + torch.from_numpy(np.random.RandomState(seed).uniform(size=zero.shape))
 
 
-def other_query(updated: Tensor, zero: Tensor, seed: int) -> Tensor:
-    """Each query with the update of another one (a random cycle through all of them)."""
-    count = len(updated)
+def partners(count: int, seed: int) -> np.ndarray:
+    """For each query another one: a random cycle through all of them."""
     order = np.random.RandomState(seed).permutation(count)
     partner = np.empty(count, dtype=int)
     partner[order] = np.roll(order, 1)
-    return zero.double() + (updated.double() - zero.double())[partner]
+    return partner
+
+
+def other_query(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
+    """A trace in which each query has the update of another one."""
+    return zero.double() + (tuned.double() - zero.double())[partners(len(tuned), seed)]
+
+
+def other_query_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
+    """The same for attention logits: aligned at the last token, where the template's own words are; 0 beyond."""
+    update, made = tuned.double() - zero.double(), zero.double().clone()
+    lengths = keys.sum(-1).tolist()
+    for query, partner in enumerate(partners(len(tuned), seed)):
+        own, length = lengths[query], min(lengths[query], lengths[partner])
+        made[query, ..., own - length : own] += update[partner, ..., lengths[partner] - length : lengths[partner]]
+    return made
 
 
 def noise_score(metric: str, ratio: float, dim: int, draws: int, seed: int) -> Float[Tensor, " draw"]:

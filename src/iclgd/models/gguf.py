@@ -27,12 +27,16 @@ def converted(path: Path, digest: str | None = None) -> Path:
     if magic != b"GGUF":
         raise Refusal(f"{path} is not a GGUF file.")
     digest = digest or file_sha256(path)
-    target = cache_folder() / "models" / f"{path.stem}-{digest[:12]}-v{CONVERSION}"
+    target = conversion_folder(path, digest)
     if not target.is_dir():
         with aside(target) as folder:
             _convert(path, folder)
             (folder / "origin.json").write_text(json.dumps({"gguf": path.name, "sha256": digest}) + "\n")
     return target
+
+
+def conversion_folder(path: Path, digest: str) -> Path:
+    return cache_folder() / "models" / f"{path.stem}-{digest[:12]}-v{CONVERSION}"
 
 
 def _convert(path: Path, folder: Path) -> None:
@@ -43,11 +47,16 @@ def _convert(path: Path, folder: Path) -> None:
     tokenizer = _tokenizer(path)
     try:
         with redirect_stderr(StringIO()):  # its progress bar does not ask whether there is a terminal
-            model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
+            loader: Any = AutoModelForCausalLM
+            model, info = loader.from_pretrained(
+                path.parent, gguf_file=path.name, dtype=torch.float32, output_loading_info=True
+            )
     except Exception as error:  # a truncated file fails wherever its tensors happen to end
         raise Refusal(
             f"{path} cannot be read as weights; the file may be truncated ({type(error).__name__})."
         ) from None
+    if info["missing_keys"]:
+        raise Refusal(f"{path} lacks weights of its architecture, for instance {min(info['missing_keys'])}.")
     folder.mkdir()
     config = model.config.to_dict()
     for unwanted in ("quantization_config", "_name_or_path"):
@@ -63,21 +72,41 @@ def _convert(path: Path, folder: Path) -> None:
 
 
 def _tokenizer(path: Path) -> Any:
-    """The tokenizer in the file. Sentencepiece ones ("llama") are built here: transformers 5.17 reads them as unigram
-    models with merge ranks for scores, which splits common words into pieces; later versions do not."""
+    """The tokenizer in the file, refused where it does not give back what goes in.
+
+    Sentencepiece ones ("llama") are built here: transformers 5.17 reads them as unigram models with merge ranks for
+    scores, which splits common words into pieces; later versions do not.
+    """
     from gguf import GGUFReader
     from transformers import AutoTokenizer
 
     try:
         reader = GGUFReader(path)
-        kind = reader.get_field("tokenizer.ggml.model")
+        kind, pieces = (reader.get_field(f"tokenizer.ggml.{name}") for name in ("model", "tokens"))
     except (ValueError, IndexError, OSError) as error:
         raise Refusal(f"{path} cannot be read; the file may be truncated ({error}).") from None
-    if kind is None:
+    if kind is None or pieces is None:
         raise Refusal(f"{path} holds no tokenizer.")
-    if kind.contents() == "llama":
-        return sentencepiece_tokenizer(reader)
-    return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    try:
+        if kind.contents() == "llama":
+            tokenizer = sentencepiece_tokenizer(reader)
+        else:
+            tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    except Exception as error:  # transformers raises many kinds for a tokenizer it does not know
+        raise Refusal(f"the tokenizer in {path} cannot be read ({type(error).__name__}: {error}).") from None
+    if not faithful(tokenizer, set(pieces.contents())):
+        raise Refusal(f"the tokenizer in {path} is not read correctly by this version of transformers.")
+    return tokenizer
+
+
+def faithful(tokenizer: Any, pieces: set[str]) -> bool:
+    """Whether text survives encoding, and common words that have a piece of their own are that piece."""
+    text = "Sentence: It's a fine day, isn't it?\n\nLabel: Positive"
+    words = [word for word in ("the", "and", "Positive", "good") if {f"Ġ{word}", f"▁{word}"} & pieces]
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    return tokenizer.decode(ids, clean_up_tokenization_spaces=False).strip() == text and all(
+        len(tokenizer(f"a {word}", add_special_tokens=False)["input_ids"]) == 2 for word in words
+    )
 
 
 def sentencepiece_tokenizer(reader: Any) -> Any:

@@ -49,6 +49,11 @@ class Subject:
         return self.model.dtype
 
     @property
+    def precision(self) -> str:
+        """The dtype as it is spelled on the command line."""
+        return str(self.dtype).removeprefix("torch.")
+
+    @property
     def room(self) -> int | None:
         """How many tokens the model's context holds; None where positions have no bound."""
         length = getattr(self.layout.config, "max_position_embeddings", None) or getattr(
@@ -171,18 +176,39 @@ class Subject:
     # how attention is captured
 
     def _choose_capture(self) -> How:
+        """The first way that sees every layer and leaves the next-token logits what they are."""
+        ids = self.tensor([[0, 1, 2, 3]])
+        self.capture = "intercepted"
+        own = self.own_logits(ids)
         for how, implementation in (("registered", NAME), ("intercepted", "eager")):
             self.capture = how  # type: ignore[assignment]
             try:
                 self.model.set_attn_implementation(implementation)
-                self.run(self.tensor([[0, 1, 2]]), torch.tensor([[1, 2]], device=self.device), None)
-            except (_NotCaptured, ValueError):
+                found = self.run(ids, torch.arange(4, device=self.device)[None], None).vocabulary
+            except (_NotCaptured, ValueError, TypeError):  # TypeError: it takes no tape
                 continue
-            return how  # type: ignore[return-value]
+            if float((found - own).abs().max()) <= 1e-5 * float(own.abs().max()):
+                return how  # type: ignore[return-value]
         raise Refusal(
             f"{type(self.model).__name__} cannot be captured: its attention neither goes through the registered "
             "function nor through a softmax that can be seen in every layer."
         )
+
+    def own_logits(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token vocabulary"]:
+        """Next-token logits of the model's own eager attention, with the capture switched off for the call."""
+        self.model.set_attn_implementation("eager")
+        try:
+            with torch.no_grad():
+                logits = self.model(ids).logits
+        except RuntimeError as error:
+            why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise Refusal(f"{self.name} cannot run in {self.precision} on {self.device.type}: {why}.") from None
+        finally:
+            if self.capture == "registered":
+                self.model.set_attn_implementation(NAME)
+        if not bool(logits.isfinite().all()):
+            raise Refusal(f"{self.name} gives NaN or infinite numbers in {self.precision}.")
+        return logits
 
     def _assert_all_layers(self, tape: Tape, outputs: dict[int, Tensor]) -> None:
         wanted = set(range(self.layout.layers))

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from iclgd.errors import Refusal
 from iclgd.models.capture import Prefix
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
@@ -40,6 +41,10 @@ class Trace:
         return float(self.right.double().mean())
 
 
+class NotFinite(Refusal):
+    """A predictor answered with NaN or infinite numbers: there is nothing to measure."""
+
+
 @dataclass(frozen=True)
 class Training:
     """What happened while a finetuned learner trained."""
@@ -70,7 +75,8 @@ class Predictor:
         keys = torch.zeros(total, 2, width, dtype=torch.bool)
         outputs: Tensor | None = None
         vectors: Tensor | None = None
-        for batch in batches([len(query) for query in prompts.queries], tokens):
+        longest = max(map(len, prompts.labels))
+        for batch in batches([len(query) + longest for query in prompts.queries], tokens):
             queries = [prompts.queries[i] for i in batch]
             ids = self.subject.tensor([query + prompts.labels[0] for query in queries])
             last = torch.tensor([[len(q) - 1, len(q) + len(prompts.labels[0]) - 1] for q in queries])
@@ -85,7 +91,7 @@ class Predictor:
             exist = torch.arange(own) <= last[..., None]  # batch position key
             keys[batch, :, :own] = exist
             logits[batch, ..., :own] = captured.logits.to("cpu", keep) * exist[:, None, :, None, :]
-            if all(len(label) == 1 for label in prompts.labels):
+            if longest == 1:
                 words = torch.tensor([label[0] for label in prompts.labels], device=captured.vocabulary.device)
                 scores[batch] = captured.vocabulary[:, 0].to(keep).log_softmax(-1)[:, words].cpu()
             else:
@@ -95,6 +101,8 @@ class Predictor:
         assert outputs is not None
         assert vectors is not None
         blanks = self.scores(prompts.blanks, prompts.labels)
+        if not (outputs.isfinite().all() and scores.isfinite().all()):
+            raise NotFinite(f"{self.subject.name} gives NaN or infinite numbers in {self.subject.precision}.")
         return Trace(scores, outputs, logits, keys, context, vectors, blanks, prompts.answers)
 
     def scores(self, queries: Sequence[Ids], labels: Sequence[Ids]) -> Float[Tensor, "query label"]:
@@ -117,7 +125,7 @@ def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
     """Indices in batches of similar length, at most ``tokens`` each after padding; at least one a batch."""
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-        if batch and (len(batch) + 1) * (lengths[index] + 1) > tokens:
+        if batch and (len(batch) + 1) * lengths[index] > tokens:
             yield batch
             batch = []
         batch.append(index)

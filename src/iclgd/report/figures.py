@@ -1,17 +1,21 @@
 """Figures: one look for all of them, drawn without global state, as SVG and PNG."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+P = ParamSpec("P")
+
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+STYLE_OF_INIT = {"trained": "-", "random": "--", "embeddings": "-."}
 STYLE: Any = {
     "font.size": 9,
     "font.family": "sans-serif",
@@ -21,18 +25,28 @@ STYLE: Any = {
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
+    "figure.titlesize": 11,
     "legend.frameon": False,
     "svg.fonttype": "path",
     "svg.hashsalt": "iclgd",
 }
 
 
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Draw in the style of all figures, and leave the program's own settings alone."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with matplotlib.rc_context(STYLE):
+            return draw(*args, **kwargs)
+
+    return drawn
+
+
 def figure(columns: int = 1, rows: int = 1, width: float = 4.6, height: float = 3.0) -> tuple[Figure, np.ndarray]:
     """A figure and its grid of axes (always two-dimensional)."""
-    with matplotlib.rc_context(STYLE):
-        made = Figure(figsize=(width * columns, height * rows), layout="constrained")
-        axes = made.subplots(rows, columns, squeeze=False)
-    return made, axes
+    made = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return made, made.subplots(rows, columns, squeeze=False)
 
 
 def band(
@@ -45,8 +59,8 @@ def band(
     label: str,
 ) -> None:
     """A line with its interval."""
-    axes.plot(x, middle, color=colour, label=label, linewidth=1.6, marker="o", markersize=2.5)
-    axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(x, middle, color=colour, label=label, linewidth=1.5, marker="o", markersize=2.2)
+    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def svg(made: Figure) -> str:

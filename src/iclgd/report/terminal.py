@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-err = Console(stderr=True, highlight=False)
+from iclgd.errors import visible
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -40,7 +40,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = ""
 
 def say(text: str = "") -> None:
     """A line of output, with control characters that a data set or a file name might bring made visible."""
-    print("".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text))
+    print(visible(text))
 
 
 @contextmanager
@@ -50,16 +50,48 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda _: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
+    with Progress(*columns, console=_console(), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.update(task, advance=done)
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """A spinner while something of unknown length runs; nothing where there is no terminal."""
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """A spinner while something of unknown length runs; nothing where that is not a terminal.
+
+    Gives a function that changes what the spinner says.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield lambda _: None
         return
-    with err.status(what):
-        yield
+    with _console().status(what) as status:
+        yield lambda now: status.update(now)
+
+
+def _console() -> Console:
+    """On the error stream as it is now: a spinner goes on while a noisy library's own output is turned away."""
+    return Console(file=sys.stderr, highlight=False)
+
+
+@contextmanager
+def cell_progress(cells: int) -> Iterator[tuple[Callable[[str], None], Callable[[str, int], None]]]:
+    """Two lines while a study runs: the cell, and what is being done in it; nothing where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield (lambda _what: None), (lambda _what, _done: None)
+        return
+    with Progress(TextColumn("{task.description}"), TimeElapsedColumn(), console=_console(), transient=True) as bar:
+        outer, inner = bar.add_task(f"{cells} cells"), bar.add_task("")
+        answered: dict[str, int] = {}
+
+        def announce(what: str) -> None:
+            bar.update(outer, description=what)
+
+        def report(what: str, done: int) -> None:
+            answered[what] = answered.get(what, 0) + done
+            bar.update(
+                inner, description=f"  {what}: " + (f"{answered[what]} queries" if answered[what] else "learning")
+            )
+            if not done:
+                answered[what] = 0
+
+        yield announce, report

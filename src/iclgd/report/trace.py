@@ -12,7 +12,7 @@ from iclgd.metrics.statistics import interval, share_interval
 from iclgd.metrics.updates import update_size
 from iclgd.models.traces import Trace
 from iclgd.prompts import POSITIONS, Prompts
-from iclgd.report.figures import COLOURS, band, figure, save
+from iclgd.report.figures import COLOURS, band, figure, save, styled
 from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import number, table, with_interval
 from iclgd.tasks.episodes import Episode, write_episode
@@ -60,6 +60,7 @@ class TraceReport:
         update = "what reading changes: size of the update of the attention output, ‖h_icl − h_zero‖ / ‖h_zero‖"
         return f"{self.title}\n\n{table(*self.learners())}\n\n{update}\n\n{table(*self.layers())}"
 
+    @styled
     def drawing(self) -> Figure:
         made, axes = figure(width=6.0)
         for position, name in enumerate(POSITIONS):

@@ -44,16 +44,13 @@ def draw(task: TextTask, examples: Examples, spec: EpisodeSpec) -> Episode:
 
     ``np.random.RandomState`` is used because its streams are frozen: the same seed gives the same episode in every
     version. ``balanced`` draws k / classes demonstrations of each class (the first classes of a random order get
-    the remainder); plain drawing takes them as they come, as the papers did.
+    the remainder); plain drawing takes them as they come, as the papers did. A task with fewer queries than are asked
+    for gives all it has.
     """
     if spec.k > len(examples.train):
         raise Refusal(
             f"{spec.k} demonstrations were asked for, but the training split of {task.name} has {len(examples.train)}: "
             "lower --k."
-        )
-    if spec.queries > len(examples.queries):
-        raise Refusal(
-            f"{spec.queries} queries were asked for, but {task.name} has {len(examples.queries)}: lower --queries."
         )
     random = np.random.RandomState(spec.seed)
     order = random.permutation(len(examples.train))

