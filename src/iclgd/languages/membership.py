@@ -82,7 +82,7 @@ def split_many(
 
 @dataclass(frozen=True, eq=False)
 class Membership:
-    """A family of episodes over coded words, drawn like a regression of `iclgd.linear` (which has its references).
+    """A family of episodes over coded words.
 
     Half of the demonstrations are members, the words of an episode are all different, and a query is a member or not
     with even odds, so that neither counts nor repeats say anything about the answer.
@@ -94,8 +94,6 @@ class Membership:
     demos: int
     signs: bool
     """Whether each episode draws the sign of its labels."""
-    noise: float = 0.0
-    function: None = None  # not a linear map: the references are fitted to a sample
 
     def draw(
         self, count: int, generator: torch.Generator, queries: int = 1, dtype: torch.dtype = torch.float32

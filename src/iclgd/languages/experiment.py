@@ -1,0 +1,332 @@
+"""One experiment: words to codes, codes to episodes, layers trained on them, and the learners they are held against.
+
+Every seed has its own split, its own non-members, its own encoder and its own layer, so that intervals over seeds cover
+all of them. Seeds are trained together, as one tensor program.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from iclgd.errors import Refusal
+from iclgd.languages.autoencoder import Autoencoder, train_autoencoder
+from iclgd.languages.automaton import decode
+from iclgd.languages.encoders import Encode, centred, one_hot, principal
+from iclgd.languages.expressions import language
+from iclgd.languages.membership import (
+    Split,
+    accuracy,
+    check_labels,
+    membership,
+    shuffled,
+    split_many,
+    split_one,
+)
+from iclgd.languages.references import best_rate, references
+from iclgd.languages.regbench import random_languages
+from iclgd.languages.words import check_negatives, held_out, uniform
+from iclgd.linear import compare, construct, optimum
+from iclgd.linear.attention import Weights
+from iclgd.linear.compare import Predictor, View
+from iclgd.linear.experiment import generator, predictor
+from iclgd.linear.models import DeepFeatures, Transformer
+from iclgd.linear.train import Adam, Params, member, one_thread, stack, train
+from iclgd.registry import suggest
+from iclgd.tasks.regression import Episodes
+
+ENCODERS = ("pca", "autoencoder", "end-to-end")
+STARTS = ("gd", "random")
+LETTERS = "abcd"  # of random languages
+TRAINING, TUNING, EVALUATION, SHUFFLING = range(10, 14)  # what a generator is for: the first part of its key
+TUNED_ON = 50_000
+GD_START = 0.3
+
+
+@dataclass(frozen=True)
+class Data:
+    """What the numbers depend on before labels come in: words, split and codes."""
+
+    language: str = "a*bc*"
+    """A built-in name or an expression; ``random`` for as many random automata as ``languages`` says."""
+    negatives: str = "complement"
+    encoder: str = "autoencoder"
+    max_length: int = 12
+    alphabet: str = ""
+    languages: int = 300
+    dims: int = 10
+    demos: int = 20
+    seeds: int = 5
+    encoder_steps: int = 1000
+
+    def __post_init__(self) -> None:
+        check_negatives(self.negatives)
+        if self.encoder not in ENCODERS:
+            raise Refusal(
+                f'no encoder "{self.encoder}". {suggest(self.encoder, ENCODERS)}There are {", ".join(ENCODERS)}.'
+            )
+        if self.demos < 2 or self.demos % 2:
+            raise Refusal(f"half of the demonstrations are members: give an even number of them, not {self.demos}.")
+        if min(self.max_length, self.dims, self.seeds, self.encoder_steps) < 1 or self.languages < 5:
+            raise Refusal("lengths, dimensions, seeds and steps are at least one, and languages at least five.")
+        if self.max_length > 40:
+            raise Refusal(f"words of {self.max_length} symbols are too long for this lab; 40 is the most.")
+
+
+@dataclass(frozen=True)
+class Experiment(Data):
+    """Everything that changes the numbers."""
+
+    labels: str = "fixed"
+    layers: int = 1
+    start: str = "gd"
+    """Where training starts: ``random``, or near a small step of plain GD (after Zhang 2023) and free to leave it."""
+    steps: int = 1500
+    batch: int = 128
+    rate: float = 0.01
+    episodes: int = 2000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_labels(self.labels)
+        if (self.labels == "language") != (self.language == "random"):
+            raise Refusal("languages are drawn for each episode with --labels language and --language random together.")
+        if self.start not in STARTS:
+            raise Refusal(f'no start "{self.start}". {suggest(self.start, STARTS)}There are {", ".join(STARTS)}.')
+        if min(self.layers, self.steps, self.batch, self.episodes) < 1:
+            raise Refusal("layers, steps, batch and episodes are all counts of at least one.")
+        if self.rate <= 0:
+            raise Refusal(f"a learning rate of {self.rate:g} trains nothing; give a positive one.")
+
+    @property
+    def end_to_end(self) -> bool:
+        return self.encoder == "end-to-end"
+
+    @property
+    def data(self) -> Data:
+        return Data(**{name: getattr(self, name) for name in Data.__dataclass_fields__})
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Words split and coded, by seed; independent of how they will be labelled."""
+
+    splits: list[Split]
+    encoders: list[Encode]
+    autoencoder: dict[str, Any]
+    """The autoencoder's validation curves, where there is one."""
+    examples: dict[str, list[str]]
+
+
+@dataclass
+class Result:
+    """What came out; numbers are lists over seeds."""
+
+    experiment: Experiment
+    learners: dict[str, dict[str, list[float]]]
+    """By learner, ``trained`` first: accuracy, accuracy with shuffled labels, loss; of the others also the cosine of
+    sensitivities and the mean squared difference of predictions to the trained layer."""
+    curves: dict[str, list]
+    """``step``, and by step and seed: accuracy, loss, and ``mse`` and ``cosine`` to each learner that has a slope."""
+    autoencoder: dict[str, Any]
+    weights: dict[str, Any]
+    """One layer on codes: qk and pv of the first seed, constructed and learned, and what they say as preconditioners."""
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+
+def prepare(data: Data) -> Prepared:
+    """Draw and split the words, and fit the encoders on the training side."""
+    need, width = data.demos // 2 + 1, data.max_length
+    if data.language == "random":
+        letters = "".join(sorted(set(data.alphabet or LETTERS)))
+
+        def drawn(seed: int) -> Split:
+            families = lambda random: random_languages(letters, random, (4, 8))  # noqa: E731
+            return split_many(families, data.languages, data.negatives, width, need, seed)
+
+    else:
+        chosen = language(data.language, data.alphabet)
+        letters = chosen.alphabet
+
+        def drawn(seed: int) -> Split:
+            return split_one(chosen, data.negatives, width, need, seed)
+
+    splits = [drawn(seed) for seed in range(data.seeds)]
+    train_words, test_words = (
+        [np.concatenate([part for words in side for part in words]) for side in sides]
+        for sides in zip(*splits, strict=True)
+    )
+    symbols = len(letters)
+    first = splits[0].train[0]
+    examples = {"members": decode(first.members[-4:], letters), "others": decode(first.others[-4:], letters)}
+    if data.encoder == "end-to-end":
+        return Prepared(splits, [lambda words: one_hot(words, symbols)] * data.seeds, {}, examples)
+    if data.encoder == "pca":
+        fitted = [principal(one_hot(words, symbols), data.dims) for words in train_words]
+        return Prepared(splits, [_after(map_, lambda w: one_hot(w, symbols)) for map_ in fitted], {}, examples)
+    model = Autoencoder(symbols, width, data.dims)
+    trained = train_autoencoder(
+        model,
+        [_with_others(words, symbols, seed) for seed, words in enumerate(train_words)],
+        test_words,
+        data.encoder_steps,
+    )
+    raw = [_coder(model, member(trained.params, seed)) for seed in range(data.seeds)]
+    scaled = [centred(code(words)) for code, words in zip(raw, train_words, strict=True)]
+    encoders = [_after(map_, code) for map_, code in zip(scaled, raw, strict=True)]
+    return Prepared(splits, encoders, trained.curves, examples)
+
+
+def _with_others(words: np.ndarray, symbols: int, seed: int) -> np.ndarray:
+    """The training words and about as many uniform words of the training side.
+
+    A few dozen words are learned by heart; with others among them the code has to be of use for words not seen.
+    """
+    copies = -(-2000 // len(words))
+    random = np.random.default_rng([seed, 3])
+    more = uniform(2 * copies * len(words), words.shape[1], symbols, random)
+    return np.concatenate([np.tile(words, (copies, 1)), more[~held_out(more, seed)][: copies * len(words)]])
+
+
+def _after(outer: Callable[[np.ndarray], np.ndarray], inner: Encode) -> Encode:
+    return lambda words: outer(inner(words))
+
+
+def _coder(model: Autoencoder, params: Params) -> Encode:
+    return lambda words: model.encode(params, torch.from_numpy(words)).numpy()
+
+
+def run(e: Experiment, prepared: Prepared | None = None) -> Result:
+    """Train and compare; ``prepared`` is `prepare(e.data)` if that was done before."""
+    with one_thread():
+        return _run(e, prepared or prepare(e.data))
+
+
+def _run(e: Experiment, data: Prepared) -> Result:
+    seeds, signs = range(e.seeds), e.labels == "sign"
+    pairs = list(zip(data.splits, data.encoders, strict=True))
+    tasks = [membership(split.train, code, e.demos, signs) for split, code in pairs]
+    tests = [membership(split.test, code, e.demos, signs) for split, code in pairs]
+    dx = tasks[0].codes.shape[-1]
+    samples = [tasks[s].draw(TUNED_ON, generator(TUNING, s), dtype=torch.float64) for s in seeds]
+    held = [tests[s].draw(e.episodes, generator(EVALUATION, s)) for s in seeds]
+    named = [references(sample, not e.end_to_end) for sample in samples]
+    model = Transformer(dx, layers=e.layers, width=40 if e.end_to_end else 0, hidden=80)
+
+    def batches(step: int) -> Episodes:
+        drawn = [tasks[s].draw(e.batch, generator(TRAINING, s, step)) for s in seeds]
+        return Episodes(*map(torch.stack, zip(*drawn, strict=True)))
+
+    adam = Adam(torch.full((e.seeds,), e.rate), clip=1.0)
+    if e.end_to_end:
+        features = DeepFeatures(dx, width=40, hidden=80)
+        found = train(features.loss, stack([features.init(s) for s in seeds]), batches, e.steps, adam)
+        for s in seeds:
+            named[s] = {"gd on learned features": predictor(features, member(found.params, s))} | named[s]
+    views = [{name: compare.view(p, held[s]) for name, p in named[s].items()} for s in seeds]
+    sloped = [name for name, view in views[0].items() if view.sensitivity.any()]
+
+    def watch(params: Params) -> dict[str, Tensor]:
+        rows = []
+        for s in seeds:
+            seen = compare.view(predictor(model, member(params, s)), held[s])
+            alike = [compare.likeness(seen, views[s][name], held[s].query) for name in sloped]
+            first = [accuracy(seen.answer, held[s].target), float(compare.half_square(seen.answer, held[s].target))]
+            rows.append(first + [number for like in alike for number in (like.spd, like.cosine)])
+        return {"rows": torch.tensor(rows)}
+
+    trained = train(model.loss, stack([_start(e, model, s) for s in seeds]), batches, e.steps, adam, watch, max(1, e.steps // 30))
+    members = [member(trained.params, s) for s in seeds]
+    rows = torch.stack([seen["rows"] for seen in trained.watched.values()])  # [step, seed, number]
+    titles = ["accuracy", "loss", *(f"{what} {name}" for name in sloped for what in ("mse", "cosine"))]
+    curves = {"step": list(trained.watched)} | {title: rows[..., i].tolist() for i, title in enumerate(titles)}
+    everyone = [{"trained": predictor(model, members[s])} | named[s] for s in seeds]
+    plain = e.layers == 1 and not e.end_to_end
+    return Result(
+        e,
+        _learners(everyone, held, [{"trained": compare.view(everyone[s]["trained"], held[s])} | views[s] for s in seeds]),
+        curves,
+        data.autoencoder,
+        _weights(members, samples, dx) if plain else {},
+        data.examples,
+    )
+
+
+def _start(e: Experiment, model: Transformer, seed: int) -> Params:
+    """Random weights, to which ``gd`` adds a small step of plain GD in every layer.
+
+    From random weights alone a layer may settle in a second solution, a preconditioner of rank one read through the
+    label column of qk; Zhang 2023 starts where that cannot happen, this start only makes it unlikely.
+    """
+    params = model.init(seed)
+    if e.start == "gd" and not e.end_to_end:
+        small = construct.gd_layer(model.dx, 1, GD_START**2)
+        params["qk"] = params["qk"] + GD_START * small.qk.float()
+        params["pv"] = params["pv"] + small.pv.float() / GD_START
+    return params
+
+
+def _learners(
+    everyone: list[dict[str, Predictor]], held: list[Episodes], views: list[dict[str, View]]
+) -> dict[str, dict[str, list[float]]]:
+    table: dict[str, dict[str, list[float]]] = {}
+    mixed = [shuffled(episodes, generator(SHUFFLING, s)) for s, episodes in enumerate(held)]
+    for name in everyone[0]:
+        rows = []
+        for s, episodes in enumerate(held):
+            alike = compare.likeness(views[s]["trained"], views[s][name], episodes.query)
+            rows.append(
+                {
+                    "accuracy": accuracy(views[s][name].answer, episodes.target),
+                    "shuffled": accuracy(everyone[s][name](mixed[s]), episodes.target),
+                    "loss": float(compare.half_square(views[s][name].answer, episodes.target)),
+                    "cosine": alike.cosine if views[s][name].sensitivity.any() else float("nan"),
+                    "mse": alike.spd,
+                }
+            )
+        table[name] = {column: [row[column] for row in rows] for column in rows[0]}
+    return table
+
+
+def as_preconditioner(weights: Weights, dx: int) -> tuple[Tensor, Tensor]:
+    """A trained layer's answer is (bᵀ A + r) x_q plus a term in S alone, with b = (1/N) Σ y x and y² = 1.
+
+    With p the label row of pv and Q the x columns of qk: A = −(p_y Q_xx + p_x Q_yxᵀ), and r = −p_y Q_yx answers without
+    looking at any label.
+    """
+    q, p = weights.qk[0, 0][:, :dx], weights.pv[0, 0][dx]
+    return -(p[dx] * q[:dx] + torch.outer(p[:dx], q[dx])), -p[dx] * q[dx]
+
+
+def _weights(members: list[Params], samples: list[Episodes], dx: int) -> dict[str, Any]:
+    learned = [Weights(params["qk"], params["pv"]) for params in members]
+    best = [optimum.fitted_preconditioner(sample).float() for sample in samples]
+    built = {
+        "gd": construct.gd_layer(dx, 1, best_rate(samples[0])),
+        "preconditioned gd": construct.preconditioned_layer(best[0].double(), 1),
+        "learned": learned[0],
+    }
+    matrices = [as_preconditioner(weights, dx)[0] for weights in learned]
+
+    def alike(a: Tensor, b: Tensor) -> float:
+        return float((a * b).sum() / (a.norm() * b.norm()))
+
+    return {
+        "matrices": {
+            name: {part: value[0, 0].float().tolist() for part, value in weights._asdict().items()}
+            for name, weights in built.items()
+        },
+        "cosine to the best preconditioner": [alike(a, b) for a, b in zip(matrices, best, strict=True)],
+        "cosine to a multiple of the identity": [alike(a, torch.eye(dx)) for a in matrices],
+        "share of the first singular value": [
+            float(sizes[0] / sizes.sum()) for sizes in map(torch.linalg.svdvals, best)
+        ],
+    }
+
+
+def record(result: Result) -> dict[str, Any]:
+    """The result as plain data, for JSON."""
+    return asdict(result)
