@@ -137,6 +137,4 @@ def canonical(
 
 def same(a: Language, b: Language) -> bool:
     """Whether two canonical minimal automata are the same language."""
-    return (
-        a.alphabet == b.alphabet and np.array_equal(a.table, b.table) and np.array_equal(a.accepting, b.accepting)
-    )
+    return a.alphabet == b.alphabet and np.array_equal(a.table, b.table) and np.array_equal(a.accepting, b.accepting)

@@ -39,7 +39,9 @@ from iclgd.registry import suggest
 from iclgd.tasks.regression import Episodes
 
 ENCODERS = ("pca", "autoencoder", "end-to-end")
-STARTS = ("gd", "random")
+STARTS = ("random", "gd")
+RATES = (0.03, 0.003)
+"""Learning rates that train: on codes, and end to end."""
 LETTERS = "abcd"  # of random languages
 TRAINING, TUNING, EVALUATION, SHUFFLING = range(10, 14)  # what a generator is for: the first part of its key
 TUNED_ON = 50_000
@@ -82,11 +84,11 @@ class Experiment(Data):
 
     labels: str = "fixed"
     layers: int = 1
-    start: str = "gd"
+    start: str = "random"
     """Where training starts: ``random``, or near a small step of plain GD (after Zhang 2023) and free to leave it."""
-    steps: int = 1500
+    steps: int = 2000
     batch: int = 128
-    rate: float = 0.01
+    rate: float = RATES[0]
     episodes: int = 2000
 
     def __post_init__(self) -> None:
@@ -139,28 +141,28 @@ class Result:
 
 def prepare(data: Data) -> Prepared:
     """Draw and split the words, and fit the encoders on the training side."""
-    need, width = data.demos // 2 + 1, data.max_length
+    width = data.max_length
     if data.language == "random":
         letters = "".join(sorted(set(data.alphabet or LETTERS)))
 
         def drawn(seed: int) -> Split:
             families = lambda random: random_languages(letters, random, (4, 8))  # noqa: E731
-            return split_many(families, data.languages, data.negatives, width, need, seed)
+            return split_many(families, data.languages, data.negatives, width, seed)
 
     else:
         chosen = language(data.language, data.alphabet)
         letters = chosen.alphabet
 
         def drawn(seed: int) -> Split:
-            return split_one(chosen, data.negatives, width, need, seed)
+            return split_one(chosen, data.negatives, width, seed)
 
     splits = [drawn(seed) for seed in range(data.seeds)]
     train_words, test_words = (
-        [np.concatenate([part for words in side for part in words]) for side in sides]
+        [np.concatenate([part for words in side for role in words for part in role]) for side in sides]
         for sides in zip(*splits, strict=True)
     )
     symbols = len(letters)
-    first = splits[0].train[0]
+    first = splits[0].train[0].demos
     examples = {"members": decode(first.members[-4:], letters), "others": decode(first.others[-4:], letters)}
     if data.encoder == "end-to-end":
         return Prepared(splits, [lambda words: one_hot(words, symbols)] * data.seeds, {}, examples)
@@ -238,7 +240,9 @@ def _run(e: Experiment, data: Prepared) -> Result:
             rows.append(first + [number for like in alike for number in (like.spd, like.cosine)])
         return {"rows": torch.tensor(rows)}
 
-    trained = train(model.loss, stack([_start(e, model, s) for s in seeds]), batches, e.steps, adam, watch, max(1, e.steps // 30))
+    trained = train(
+        model.loss, stack([_start(e, model, s) for s in seeds]), batches, e.steps, adam, watch, max(1, e.steps // 30)
+    )
     members = [member(trained.params, s) for s in seeds]
     rows = torch.stack([seen["rows"] for seen in trained.watched.values()])  # [step, seed, number]
     titles = ["accuracy", "loss", *(f"{what} {name}" for name in sloped for what in ("mse", "cosine"))]
@@ -247,7 +251,9 @@ def _run(e: Experiment, data: Prepared) -> Result:
     plain = e.layers == 1 and not e.end_to_end
     return Result(
         e,
-        _learners(everyone, held, [{"trained": compare.view(everyone[s]["trained"], held[s])} | views[s] for s in seeds]),
+        _learners(
+            everyone, held, [{"trained": compare.view(everyone[s]["trained"], held[s])} | views[s] for s in seeds]
+        ),
         curves,
         data.autoencoder,
         _weights(members, samples, dx) if plain else {},

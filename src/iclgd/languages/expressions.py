@@ -60,7 +60,9 @@ def _alphabet(expression: str, given: str) -> str:
     """The symbols, in order; refuses what is not plain syntax."""
     odd = sorted(set(re.sub(r"\{\d*,?\d*\}", "", expression)) - set("()|*+?[]^-.") - set(_PLAIN))
     if odd:
-        raise Refusal(f'"{expression}" has {odd[0]!r} in it; use letters, digits and ( ) | * + ? {{m,n}} [ ] and the dot.')
+        raise Refusal(
+            f'"{expression}" has {odd[0]!r} in it; use letters, digits and ( ) | * + ? {{m,n}} [ ] and the dot.'
+        )
     spread = re.sub(r"(\w)-(\w)", lambda ends: _between(expression, *ends.groups()), expression)
     used = set(re.sub(r"\{\d*,?\d*\}", "", spread)) & set(_PLAIN)
     strange = sorted(set(given) - set(_PLAIN))

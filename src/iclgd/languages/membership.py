@@ -12,12 +12,14 @@ from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.languages.automaton import Language, Words
-from iclgd.languages.words import Labelled, held_out, labelled
+from iclgd.languages.words import Labelled, asked, held_out, labelled
 from iclgd.registry import suggest
 from iclgd.tasks.regression import Episodes
 
 Labels = Literal["fixed", "sign", "language"]
 LABELS: tuple[str, ...] = get_args(Labels)
+FEWEST = 3
+"""The fewest words of a label that demonstrations or queries are drawn from."""
 
 
 def check_labels(kind: str) -> None:
@@ -25,105 +27,113 @@ def check_labels(kind: str) -> None:
         raise Refusal(f'no labels "{kind}". {suggest(kind, LABELS)}There are {", ".join(LABELS)}.')
 
 
+class Side(NamedTuple):
+    """Words of one language on one side of the split: what demonstrations and what queries are drawn from."""
+
+    demos: Labelled
+    queries: Labelled
+
+    @property
+    def fewest(self) -> int:
+        return min(len(part) for words in self for part in words)
+
+
 class Split(NamedTuple):
-    """Labelled words of every language on each side: no word and, if there are many, no language is on both."""
+    """Words of every language on each side: no word and, if there are many, no language is on both."""
 
-    train: list[Labelled]
-    test: list[Labelled]
-
-
-def side(words: Labelled, seed: int, test: bool) -> Labelled:
-    """The words of one side."""
-    return Labelled(*(part[held_out(part, seed) == test] for part in words))
+    train: list[Side]
+    test: list[Side]
 
 
-def split_one(language: Language, kind: str, width: int, need: int, seed: int) -> Split:
-    """One language on both sides, split by string. ``need`` is how many words of a label an episode may ask for."""
+def side(words: Labelled, seed: int, test: bool) -> Side:
+    kept = [part[held_out(part, seed) == test] for part in words]
+    return Side(*(Labelled(*(part[asked(part, seed) == query] for part in kept)) for query in (False, True)))
+
+
+def split_one(language: Language, kind: str, width: int, seed: int) -> Split:
+    """One language on both sides, split by string."""
     words = labelled(language, kind, width, 64, np.random.default_rng([seed, 0]))
     split = Split([side(words, seed, False)], [side(words, seed, True)])
-    fewest = min(len(part) for (sides,) in split for part in sides)
-    if fewest < need:
-        total = len(words.members)
+    fewest = min(split.train[0].fewest, split.test[0].fewest)
+    if fewest < FEWEST:
         raise Refusal(
-            f'"{language.name}" is too small for the split: of {total} words up to length {width} (as many non-members '
-            f"beside them) only {fewest} fall on one side, and an episode needs {need}; allow longer words with "
-            "--max-length, or fewer --demos."
+            f'"{language.name}" is too small for the split: of {len(words.members)} usable words up to length {width} '
+            f"only {fewest} are left for a part that needs {FEWEST}; allow longer words with --max-length."
         )
     return split
 
 
 def split_many(
-    languages: Callable[[np.random.Generator], Iterator[Language]],
-    count: int,
-    kind: str,
-    width: int,
-    need: int,
-    seed: int,
+    languages: Callable[[np.random.Generator], Iterator[Language]], count: int, kind: str, width: int, seed: int
 ) -> Split:
     """Many languages, a fifth of them held out, and the words of held-out languages from the test side only.
 
-    Languages with too few words for an episode are passed over.
+    Languages with too few words are passed over; if most have, there is nothing to go on with.
     """
     random = np.random.default_rng([seed, 1])
-    tests = max(1, count // 5)
-    split = Split([], [])
-    for language in languages(random):
+    tests, split = count // 5, Split([], [])
+    for tried, language in enumerate(languages(random), 1):
         test = len(split.train) >= count - tests
-        try:
-            words = side(labelled(language, kind, width, 24, random), seed, test)
-        except Refusal:
-            continue
-        if min(map(len, words)) >= need:
+        words = _side_of(language, kind, width, seed, test, random)
+        if words is not None:
             (split.test if test else split.train).append(words)
         if len(split.test) == tests:
             return split
-    raise Refusal(f"only {len(split.train)} of {count} languages have words enough for an episode; allow longer words.")
+        if tried > 20 and len(split.train) < tried / 4:
+            break
+    raise Refusal(f"most random languages have too few words up to length {width}; raise --max-length.")
+
+
+def _side_of(
+    language: Language, kind: str, width: int, seed: int, test: bool, random: np.random.Generator
+) -> Side | None:
+    try:
+        words = side(labelled(language, kind, width, 24, random), seed, test)
+    except Refusal:
+        return None
+    return words if words.fewest >= FEWEST else None
 
 
 @dataclass(frozen=True, eq=False)
 class Membership:
     """A family of episodes over coded words.
 
-    Half of the demonstrations are members, the words of an episode are all different, and a query is a member or not
-    with even odds, so that neither counts nor repeats say anything about the answer.
+    Half of the demonstrations are members, a query is a member or not with even odds, and no query is ever a
+    demonstration, so that neither counts nor repeats say anything about the answer.
     """
 
-    codes: Float[Tensor, "language label word dx"]
-    """Non-members first, then members; rows beyond ``sizes`` are padding."""
-    sizes: Int[Tensor, "language label"]
+    codes: Float[Tensor, "language role label word dx"]
+    """Demonstrations, then queries; non-members, then members; rows beyond ``sizes`` are padding."""
+    sizes: Int[Tensor, "language role label"]
     demos: int
     signs: bool
     """Whether each episode draws the sign of its labels."""
 
-    def draw(
-        self, count: int, generator: torch.Generator, queries: int = 1, dtype: torch.dtype = torch.float32
-    ) -> Episodes:
-        half = self.demos // 2
-        language = torch.randint(len(self.codes), (count,), generator=generator)
-        keys = torch.rand(count, 2, self.codes.shape[2], generator=generator)
-        beyond = torch.arange(self.codes.shape[2]) >= self.sizes[language][..., None]
-        picked = keys.masked_fill(beyond, -1).topk(half + queries).indices  # [count, label, half + queries]
-        asked = torch.randint(2, (count, queries), generator=generator)
-        sign = torch.ones(count, 1)
+    def draw(self, count: int, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Episodes:
+        """Episodes of one query each."""
+        language = torch.randint(len(self.codes), (count, 1), generator=generator)
+        label = torch.arange(2).repeat_interleave(self.demos // 2).expand(count, -1)
+        label = torch.cat([label, torch.randint(2, (count, 1), generator=generator)], 1)  # [episode, demo and query]
+        role = (torch.arange(self.demos + 1) == self.demos).long().expand(count, -1)
+        place = torch.rand(label.shape, generator=generator, dtype=torch.float64)
+        word = (place * self.sizes[language, role, label]).long()
+        sign = torch.ones(count, 1, dtype=dtype)
         if self.signs:
-            sign = 2.0 * torch.randint(2, (count, 1), generator=generator) - 1
-        rows = torch.arange(count)[:, None]
-        index = torch.cat([picked[:, 0, :half], picked[:, 1, :half], picked[rows, asked, half + torch.arange(queries)]], 1)
-        label = torch.cat([torch.tensor([0, 1]).repeat_interleave(half).expand(count, -1), asked], 1)
-        x = self.codes[language[:, None], label, index].to(dtype)
-        y = (sign * (2 * label - 1)).to(dtype)[..., None]
-        return Episodes(x[:, : self.demos], y[:, : self.demos], x[:, self.demos :], y[:, self.demos :])
+            sign = 2 * torch.randint(2, (count, 1), generator=generator).to(dtype) - 1
+        x = self.codes[language, role, label, word].to(dtype)
+        y = (sign * (2 * label - 1))[..., None]
+        return Episodes(x[:, :-1], y[:, :-1], x[:, -1:], y[:, -1:])
 
 
-def membership(words: list[Labelled], encode: Callable[[Words], ndarray], demos: int, signs: bool) -> Membership:
+def membership(words: list[Side], encode: Callable[[Words], ndarray], demos: int, signs: bool) -> Membership:
     """Episodes over one side of a split, every word replaced by its code."""
-    sizes = np.array([[len(language.others), len(language.members)] for language in words])
-    every = np.concatenate([part for language in words for part in (language.others, language.members)])
-    coded = encode(every)
-    codes = np.zeros((len(words), 2, sizes.max(), coded.shape[1]), dtype=np.float32)
-    for part, (i, label) in zip(np.split(coded, sizes.ravel().cumsum()[:-1]), np.ndindex(*sizes.shape), strict=True):
-        codes[i, label, : len(part)] = part
-    return Membership(torch.from_numpy(codes), torch.from_numpy(sizes), demos, signs)
+    parts = [part for side in words for role in side for part in (role.others, role.members)]
+    sizes = np.array([len(part) for part in parts]).reshape(len(words), 2, 2)
+    coded = encode(np.concatenate(parts))
+    codes = np.zeros((len(parts), sizes.max(), coded.shape[1]), dtype=np.float32)
+    for row, part in zip(codes, np.split(coded, sizes.ravel().cumsum()[:-1]), strict=True):
+        row[: len(part)] = part
+    return Membership(torch.from_numpy(codes).unflatten(0, sizes.shape), torch.from_numpy(sizes), demos, signs)
 
 
 def shuffled(episodes: Episodes, generator: torch.Generator) -> Episodes:

@@ -22,7 +22,9 @@ def best_rate(sample: Episodes) -> float:
 def best_penalty(sample: Episodes) -> float:
     """The ridge penalty of least squared error on drawn episodes, out of a grid."""
     losses = [
-        float(learners.half_square(learners.predict(learners.ridge(sample.x, sample.y, p), sample.query), sample.target))
+        float(
+            learners.half_square(learners.predict(learners.ridge(sample.x, sample.y, p), sample.query), sample.target)
+        )
         for p in PENALTIES.tolist()
     ]
     return float(PENALTIES[int(torch.tensor(losses).argmin())])

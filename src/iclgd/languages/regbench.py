@@ -74,7 +74,9 @@ def random_chain(
     """As many states as drawn from ``states``, each with 1 to ``edges`` edges to different other states."""
     low, high = states
     if low < 2 or high < low:
-        raise Refusal(f"a random automaton needs at least two states and a range that runs upwards, not {low} to {high}.")
+        raise Refusal(
+            f"a random automaton needs at least two states and a range that runs upwards, not {low} to {high}."
+        )
     size = int(random.integers(low, high + 1))
     most = min(edges, len(alphabet), size - 1)
     if most < 1:

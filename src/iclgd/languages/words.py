@@ -29,9 +29,7 @@ def check_negatives(kind: str) -> None:
         raise Refusal(f'no negatives "{kind}". {suggest(kind, NEGATIVES)}There are {", ".join(NEGATIVES)}.')
 
 
-def labelled(
-    language: Language, kind: str, width: int, per_length: int, random: np.random.Generator
-) -> Labelled:
+def labelled(language: Language, kind: str, width: int, per_length: int, random: np.random.Generator) -> Labelled:
     """Different words of every length up to ``width``, at most ``per_length`` members of each.
 
     ``complement`` and ``edits`` have as many non-members as members at every length, so that length gives nothing away:
@@ -120,13 +118,27 @@ def distinct(words: Words) -> Words:
     return np.unique(words, axis=0)
 
 
-def held_out(words: Words, seed: int, share: float = 0.4) -> Bool[ndarray, " word"]:
-    """Which words belong to the test side: a hash of the word and the seed, whatever language it is asked about.
+def share_of(words: Words, seed: int, share: float, use: int) -> Bool[ndarray, " word"]:
+    """Which words fall into a share of all words: a hash of the word, the seed and what the share is for.
 
     So a word is on one side in every language and every pool, and no list of words has to be kept.
     """
-    mixed = np.full(len(words), (seed + 1) * 0x9E3779B97F4A7C15 % 2**64, dtype=np.uint64)
+    mixed = np.full(len(words), (2 * seed + use + 1) * 0x9E3779B97F4A7C15 % 2**64, dtype=np.uint64)
     for column in words.T:
         mixed = (mixed ^ (column.astype(np.uint64) + np.uint64(1))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed ^= mixed >> np.uint64(29)
     return mixed < np.uint64(int(share * 2**64))
+
+
+def held_out(words: Words, seed: int) -> Bool[ndarray, " word"]:
+    """Which words are for testing: two of five."""
+    return share_of(words, seed, 0.4, 0)
+
+
+def asked(words: Words, seed: int) -> Bool[ndarray, " word"]:
+    """Which words are only ever asked about, the others being demonstrations: half of either side.
+
+    Were both drawn from one small pool, a query that must differ from the demonstrations would be known by its absence
+    from them, and one that need not would often be among them.
+    """
+    return share_of(words, seed, 0.5, 1)
