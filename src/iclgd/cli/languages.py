@@ -79,9 +79,10 @@ def sample(language: str, length: int, count: int, alphabet: str, complement: bo
 @click.option("--negatives", default="complement", show_default=True, help="random, edits or complement.")
 @click.option("--encoder", default="autoencoder", show_default=True, help="autoencoder, pca or end-to-end (an MLP).")
 @click.option("--alphabet", default="", help="More symbols than the expression has.")
+@click.option("--min-length", default=1, show_default=True, help="Shortest word.")
 @click.option("--max-length", default=12, show_default=True, help="Longest word.")
 @click.option("--dims", default=10, show_default=True, help="Dimensions of a code.")
-@click.option("--languages", default=300, show_default=True, help="Random languages, a fifth of them held out.")
+@click.option("--languages", default=1000, show_default=True, help="Random languages, a fifth of them held out.")
 @click.option("--demos", default=20, show_default=True, help="Demonstrations in an episode.")
 @click.option("--layers", default=1, show_default=True, help="LSA layers.")
 @click.option("--start", default="random", show_default=True, help="random, or gd: near a small step of plain GD.")
@@ -140,7 +141,9 @@ def all_(out: Path | None, overwrite: bool, seeds: int, jobs: int, shrink: int) 
 
 def repeat(experiment: "Experiment") -> str:
     """The command that gives these numbers again: every option that is not at its default."""
-    defaults = {option.name: option.default for option in run.params}
+    from iclgd.languages.experiment import RATES
+
+    defaults = {option.name: option.default for option in run.params} | {"rate": RATES[experiment.end_to_end]}
     words = ["iclgd", "languages", "run"]
     for field in fields(experiment):
         value = getattr(experiment, field.name)

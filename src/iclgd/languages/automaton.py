@@ -113,7 +113,7 @@ def decode(words: Words, alphabet: str) -> list[str]:
     return ["".join(row) for row in letters[words]]
 
 
-def padded(words: Words, width: int, symbols: int) -> Words:
+def padded(words: Words, width: int, symbols: int) -> Int[ndarray, "word width"]:
     """The same words in rows of ``width`` positions."""
     return np.pad(words, ((0, 0), (0, width - words.shape[1])), constant_values=symbols)
 

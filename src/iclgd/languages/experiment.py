@@ -18,6 +18,7 @@ from iclgd.languages.automaton import decode
 from iclgd.languages.encoders import Encode, centred, one_hot, principal
 from iclgd.languages.expressions import language
 from iclgd.languages.membership import (
+    Membership,
     Split,
     accuracy,
     check_labels,
@@ -44,7 +45,7 @@ RATES = (0.03, 0.003)
 """Learning rates that train: on codes, and end to end."""
 LETTERS = "abcd"  # of random languages
 TRAINING, TUNING, EVALUATION, SHUFFLING = range(10, 14)  # what a generator is for: the first part of its key
-TUNED_ON = 50_000
+TUNED_ON, TUNED_TIMES = 25_000, 8
 GD_START = 0.3
 
 
@@ -56,9 +57,10 @@ class Data:
     """A built-in name or an expression; ``random`` for as many random automata as ``languages`` says."""
     negatives: str = "complement"
     encoder: str = "autoencoder"
+    min_length: int = 1
     max_length: int = 12
     alphabet: str = ""
-    languages: int = 300
+    languages: int = 1000
     dims: int = 10
     demos: int = 20
     seeds: int = 5
@@ -72,10 +74,18 @@ class Data:
             )
         if self.demos < 2 or self.demos % 2:
             raise Refusal(f"half of the demonstrations are members: give an even number of them, not {self.demos}.")
-        if min(self.max_length, self.dims, self.seeds, self.encoder_steps) < 1 or self.languages < 5:
-            raise Refusal("lengths, dimensions, seeds and steps are at least one, and languages at least five.")
+        if not 1 <= self.min_length <= self.max_length:
+            raise Refusal(
+                f"words of length {self.min_length} to {self.max_length} are none; lengths run upwards from 1."
+            )
+        if min(self.dims, self.seeds, self.encoder_steps) < 1 or self.languages < 5:
+            raise Refusal("dimensions, seeds and steps are at least one, and languages at least five.")
         if self.max_length > 40:
             raise Refusal(f"words of {self.max_length} symbols are too long for this lab; 40 is the most.")
+
+    @property
+    def lengths(self) -> range:
+        return range(self.min_length, self.max_length + 1)
 
 
 @dataclass(frozen=True)
@@ -114,10 +124,19 @@ class Experiment(Data):
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Words split and coded, by seed; independent of how they will be labelled."""
+    """Words split and coded, by seed, and the learners tuned on them.
+
+    None of it depends on how the episodes will be labelled: the learners are odd in the labels, so that a random sign
+    changes nothing about which rate, penalty or preconditioner is best.
+    """
 
     splits: list[Split]
     encoders: list[Encode]
+    rates: list[float]
+    """Of one step of plain GD."""
+    matrices: list[Tensor]
+    """The best preconditioners; none for one-hot words, which are too wide."""
+    learners: list[dict[str, Predictor]]
     autoencoder: dict[str, Any]
     """The autoencoder's validation curves, where there is one."""
     examples: dict[str, list[str]]
@@ -135,61 +154,75 @@ class Result:
     """``step``, and by step and seed: accuracy, loss, and ``mse`` and ``cosine`` to each learner that has a slope."""
     autoencoder: dict[str, Any]
     weights: dict[str, Any]
-    """One layer on codes: qk and pv of the first seed, constructed and learned, and what they say as preconditioners."""
+    """One layer on codes: qk and pv of the first seed, constructed and learned; their likeness as preconditioners."""
     examples: dict[str, list[str]] = field(default_factory=dict)
 
 
 def prepare(data: Data) -> Prepared:
-    """Draw and split the words, and fit the encoders on the training side."""
-    width = data.max_length
+    """Draw and split the words, fit the encoders on the training side, and tune the learners there."""
+    with one_thread():
+        splits, letters = _splits(data)
+        encoders, curves = _encoders(data, splits, len(letters))
+        tasks = [membership(s.train, code, data.demos, False) for s, code in zip(splits, encoders, strict=True)]
+        samples = [task.draw(TUNED_ON, generator(TUNING, s), torch.float64) for s, task in enumerate(tasks)]
+        wide = data.encoder == "end-to-end"
+        matrices = [] if wide else [_preconditioner(task, s) for s, task in enumerate(tasks)]
+        tuned = [references(sample, None if wide else matrices[s]) for s, sample in enumerate(samples)]
+    first = splits[0].train[0].demos
+    examples = {"members": decode(first.members[-4:], letters), "others": decode(first.others[-4:], letters)}
+    return Prepared(splits, encoders, list(map(best_rate, samples)), matrices, tuned, curves, examples)
+
+
+def _splits(data: Data) -> tuple[list[Split], str]:
+    """The words of every seed, and their alphabet."""
     if data.language == "random":
         letters = "".join(sorted(set(data.alphabet or LETTERS)))
 
         def drawn(seed: int) -> Split:
             families = lambda random: random_languages(letters, random, (4, 8))  # noqa: E731
-            return split_many(families, data.languages, data.negatives, width, seed)
+            return split_many(families, data.languages, data.negatives, data.lengths, seed)
 
     else:
         chosen = language(data.language, data.alphabet)
         letters = chosen.alphabet
 
         def drawn(seed: int) -> Split:
-            return split_one(chosen, data.negatives, width, seed)
+            return split_one(chosen, data.negatives, data.lengths, seed)
 
-    splits = [drawn(seed) for seed in range(data.seeds)]
+    return [drawn(seed) for seed in range(data.seeds)], letters
+
+
+def _encoders(data: Data, splits: list[Split], symbols: int) -> tuple[list[Encode], dict[str, Any]]:
+    """An encoder for every seed, and the curves of the autoencoder where there is one."""
     train_words, test_words = (
         [np.concatenate([part for words in side for role in words for part in role]) for side in sides]
         for sides in zip(*splits, strict=True)
     )
-    symbols = len(letters)
-    first = splits[0].train[0].demos
-    examples = {"members": decode(first.members[-4:], letters), "others": decode(first.others[-4:], letters)}
     if data.encoder == "end-to-end":
-        return Prepared(splits, [lambda words: one_hot(words, symbols)] * data.seeds, {}, examples)
+        return [lambda words: one_hot(words, symbols)] * data.seeds, {}
     if data.encoder == "pca":
         fitted = [principal(one_hot(words, symbols), data.dims) for words in train_words]
-        return Prepared(splits, [_after(map_, lambda w: one_hot(w, symbols)) for map_ in fitted], {}, examples)
-    model = Autoencoder(symbols, width, data.dims)
+        return [_after(map_, lambda words: one_hot(words, symbols)) for map_ in fitted], {}
+    model = Autoencoder(symbols, data.max_length, data.dims)
     trained = train_autoencoder(
         model,
-        [_with_others(words, symbols, seed) for seed, words in enumerate(train_words)],
+        [_with_others(data, words, symbols, seed) for seed, words in enumerate(train_words)],
         test_words,
         data.encoder_steps,
     )
     raw = [_coder(model, member(trained.params, seed)) for seed in range(data.seeds)]
     scaled = [centred(code(words)) for code, words in zip(raw, train_words, strict=True)]
-    encoders = [_after(map_, code) for map_, code in zip(scaled, raw, strict=True)]
-    return Prepared(splits, encoders, trained.curves, examples)
+    return [_after(map_, code) for map_, code in zip(scaled, raw, strict=True)], trained.curves
 
 
-def _with_others(words: np.ndarray, symbols: int, seed: int) -> np.ndarray:
+def _with_others(data: Data, words: np.ndarray, symbols: int, seed: int) -> np.ndarray:
     """The training words and about as many uniform words of the training side.
 
     A few dozen words are learned by heart; with others among them the code has to be of use for words not seen.
     """
     copies = -(-2000 // len(words))
     random = np.random.default_rng([seed, 3])
-    more = uniform(2 * copies * len(words), words.shape[1], symbols, random)
+    more = uniform(2 * copies * len(words), data.lengths, symbols, random)
     return np.concatenate([np.tile(words, (copies, 1)), more[~held_out(more, seed)][: copies * len(words)]])
 
 
@@ -213,9 +246,8 @@ def _run(e: Experiment, data: Prepared) -> Result:
     tasks = [membership(split.train, code, e.demos, signs) for split, code in pairs]
     tests = [membership(split.test, code, e.demos, signs) for split, code in pairs]
     dx = tasks[0].codes.shape[-1]
-    samples = [tasks[s].draw(TUNED_ON, generator(TUNING, s), dtype=torch.float64) for s in seeds]
     held = [tests[s].draw(e.episodes, generator(EVALUATION, s)) for s in seeds]
-    named = [references(sample, not e.end_to_end) for sample in samples]
+    named = list(data.learners)
     model = Transformer(dx, layers=e.layers, width=40 if e.end_to_end else 0, hidden=80)
 
     def batches(step: int) -> Episodes:
@@ -256,7 +288,7 @@ def _run(e: Experiment, data: Prepared) -> Result:
         ),
         curves,
         data.autoencoder,
-        _weights(members, samples, dx) if plain else {},
+        _weights(members, data.matrices, data.rates[0]) if plain else {},
         data.examples,
     )
 
@@ -307,12 +339,18 @@ def as_preconditioner(weights: Weights, dx: int) -> tuple[Tensor, Tensor]:
     return -(p[dx] * q[:dx] + torch.outer(p[:dx], q[dx])), -p[dx] * q[dx]
 
 
-def _weights(members: list[Params], samples: list[Episodes], dx: int) -> dict[str, Any]:
+def _preconditioner(task: Membership, seed: int) -> Tensor:
+    """The best preconditioner, fitted to several draws and averaged: one draw leaves noise that a cosine would show."""
+    draws = (task.draw(TUNED_ON, generator(TUNING, seed, i), torch.float64) for i in range(TUNED_TIMES))
+    return torch.stack([optimum.fitted_preconditioner(sample) for sample in draws]).mean(0)
+
+
+def _weights(members: list[Params], best: list[Tensor], rate: float) -> dict[str, Any]:
+    dx = len(best[0])
     learned = [Weights(params["qk"], params["pv"]) for params in members]
-    best = [optimum.fitted_preconditioner(sample).float() for sample in samples]
     built = {
-        "gd": construct.gd_layer(dx, 1, best_rate(samples[0])),
-        "preconditioned gd": construct.preconditioned_layer(best[0].double(), 1),
+        "gd": construct.gd_layer(dx, 1, rate),
+        "preconditioned gd": construct.preconditioned_layer(best[0], 1),
         "learned": learned[0],
     }
     matrices = [as_preconditioner(weights, dx)[0] for weights in learned]
@@ -325,7 +363,7 @@ def _weights(members: list[Params], samples: list[Episodes], dx: int) -> dict[st
             name: {part: value[0, 0].float().tolist() for part, value in weights._asdict().items()}
             for name, weights in built.items()
         },
-        "cosine to the best preconditioner": [alike(a, b) for a, b in zip(matrices, best, strict=True)],
+        "cosine to the best preconditioner": [alike(a, b.float()) for a, b in zip(matrices, best, strict=True)],
         "cosine to a multiple of the identity": [alike(a, torch.eye(dx)) for a in matrices],
         "share of the first singular value": [
             float(sizes[0] / sizes.sum()) for sizes in map(torch.linalg.svdvals, best)
@@ -334,5 +372,9 @@ def _weights(members: list[Params], samples: list[Episodes], dx: int) -> dict[st
 
 
 def record(result: Result) -> dict[str, Any]:
-    """The result as plain data, for JSON."""
-    return asdict(result)
+    """The result as plain data, for JSON; what is undefined is null."""
+    data = asdict(result)
+    for row in data["learners"].values():
+        for name, values in row.items():
+            row[name] = [value if np.isfinite(value) else None for value in values]
+    return data

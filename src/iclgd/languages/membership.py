@@ -50,21 +50,21 @@ def side(words: Labelled, seed: int, test: bool) -> Side:
     return Side(*(Labelled(*(part[asked(part, seed) == query] for part in kept)) for query in (False, True)))
 
 
-def split_one(language: Language, kind: str, width: int, seed: int) -> Split:
+def split_one(language: Language, kind: str, lengths: range, seed: int) -> Split:
     """One language on both sides, split by string."""
-    words = labelled(language, kind, width, 64, np.random.default_rng([seed, 0]))
+    words = labelled(language, kind, lengths, 768 // len(lengths), np.random.default_rng([seed, 0]))
     split = Split([side(words, seed, False)], [side(words, seed, True)])
     fewest = min(split.train[0].fewest, split.test[0].fewest)
     if fewest < FEWEST:
         raise Refusal(
-            f'"{language.name}" is too small for the split: of {len(words.members)} usable words up to length {width} '
-            f"only {fewest} are left for a part that needs {FEWEST}; allow longer words with --max-length."
+            f'"{language.name}" is too small for the split: of {len(words.members)} usable words up to length '
+            f"{lengths[-1]} only {fewest} are left for a part that needs {FEWEST}; allow longer with --max-length."
         )
     return split
 
 
 def split_many(
-    languages: Callable[[np.random.Generator], Iterator[Language]], count: int, kind: str, width: int, seed: int
+    languages: Callable[[np.random.Generator], Iterator[Language]], count: int, kind: str, lengths: range, seed: int
 ) -> Split:
     """Many languages, a fifth of them held out, and the words of held-out languages from the test side only.
 
@@ -74,21 +74,21 @@ def split_many(
     tests, split = count // 5, Split([], [])
     for tried, language in enumerate(languages(random), 1):
         test = len(split.train) >= count - tests
-        words = _side_of(language, kind, width, seed, test, random)
+        words = _side_of(language, kind, lengths, seed, test, random)
         if words is not None:
             (split.test if test else split.train).append(words)
         if len(split.test) == tests:
             return split
         if tried > 20 and len(split.train) < tried / 4:
             break
-    raise Refusal(f"most random languages have too few words up to length {width}; raise --max-length.")
+    raise Refusal(f"most random languages have too few words up to length {lengths[-1]}; raise --max-length.")
 
 
 def _side_of(
-    language: Language, kind: str, width: int, seed: int, test: bool, random: np.random.Generator
+    language: Language, kind: str, lengths: range, seed: int, test: bool, random: np.random.Generator
 ) -> Side | None:
     try:
-        words = side(labelled(language, kind, width, 24, random), seed, test)
+        words = side(labelled(language, kind, lengths, 192 // len(lengths), random), seed, test)
     except Refusal:
         return None
     return words if words.fewest >= FEWEST else None

@@ -4,11 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from iclgd.linear import learners, optimum
+from iclgd.linear import learners
 from iclgd.linear.compare import Predictor
 from iclgd.linear.references import linear
 from iclgd.tasks.regression import Episodes
 
+Matrix = Float[Tensor, "dx dx"]
 NEIGHBOURS = 3
 PENALTIES = torch.logspace(-3, 3, 25, dtype=torch.float64)
 
@@ -30,10 +31,9 @@ def best_penalty(sample: Episodes) -> float:
     return float(PENALTIES[int(torch.tensor(losses).argmin())])
 
 
-def rank_one(sample: Episodes, rounds: int = 10) -> Float[Tensor, "dx dx"]:
+def rank_one(sample: Episodes, best: Matrix, rounds: int = 10) -> Matrix:
     """The least-squares optimal preconditioner of the form u vᵀ: least squares for u and v in turn, from the best A."""
-    _, sizes, v = torch.linalg.svd(optimum.fitted_preconditioner(sample))
-    right = v[0] * sizes[0]
+    right = torch.linalg.svd(best).Vh[0]
     b = learners.averaging(sample.x, sample.y).flatten(0, 1)  # one query an episode: [episode, dx]
     query, target = sample.query.flatten(0, 1), sample.target.flatten(0, 1)
     for _ in range(rounds):
@@ -48,14 +48,13 @@ def nearest(episodes: Episodes) -> Tensor:
     return learners.nearest(episodes.x, episodes.y, episodes.query, k) + 0 * episodes.query.sum(-1, keepdim=True)
 
 
-def references(sample: Episodes, preconditioner: bool) -> dict[str, Predictor]:
-    """Learners by name. A preconditioner has dx² entries: it is left out where the codes are too wide for that."""
+def references(sample: Episodes, matrix: Matrix | None) -> dict[str, Predictor]:
+    """Learners by name, those with a preconditioner only if the best one is given."""
     rate = best_rate(sample)
     penalty = best_penalty(Episodes(*(part[:2000] for part in sample)))
     found = {"gd": linear(lambda x, y: learners.gd(x, y, rate))}
-    if preconditioner:
-        matrix = optimum.fitted_preconditioner(sample)
-        single = rank_one(sample)
+    if matrix is not None:
+        single = rank_one(sample, matrix)
         found["preconditioned gd"] = linear(lambda x, y: learners.preconditioned(x, y, matrix.to(x.dtype)))
         found["rank-one gd"] = linear(lambda x, y: learners.preconditioned(x, y, single.to(x.dtype)))
     return found | {

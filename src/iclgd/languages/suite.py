@@ -1,4 +1,4 @@
-"""The whole set: the document's three languages under every kind of label, negative and code, and what explains them."""
+"""The whole set: the document's three languages with every kind of label, negative and code, and random languages."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -34,9 +34,20 @@ def experiments(seeds: int, shrink: int = 1) -> list[Experiment]:
         cells += [cell(language, encoder="pca", labels="fixed", start="gd")]
         cells += [cell(language, encoder=encoder, labels="sign", start="random") for encoder in ("autoencoder", "pca")]
         cells += [cell(language, encoder="pca", labels="sign", layers=2, start="gd", rate=0.01)]
-        cells += [cell(language, encoder="end-to-end", labels="sign", steps=600, rate=RATES[1])]
-    for encoder in ("autoencoder", "pca"):
-        cells += [cell("random", encoder=encoder, labels="language", start="gd", max_length=8)]
+        cells += [cell(language, encoder="end-to-end", labels="sign", steps=1500, rate=RATES[1])]
+    for encoder, low in (("autoencoder", 8), ("pca", 8), ("pca", 1)):
+        cells += [
+            cell(
+                "random",
+                encoder=encoder,
+                labels="language",
+                start="gd",
+                min_length=low,
+                max_length=8,
+                batch=512,
+                rate=0.01,
+            )
+        ]
     return cells
 
 

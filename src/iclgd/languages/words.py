@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from numpy import ndarray
 
 from iclgd.errors import Refusal
@@ -29,8 +29,8 @@ def check_negatives(kind: str) -> None:
         raise Refusal(f'no negatives "{kind}". {suggest(kind, NEGATIVES)}There are {", ".join(NEGATIVES)}.')
 
 
-def labelled(language: Language, kind: str, width: int, per_length: int, random: np.random.Generator) -> Labelled:
-    """Different words of every length up to ``width``, at most ``per_length`` members of each.
+def labelled(language: Language, kind: str, lengths: range, per_length: int, random: np.random.Generator) -> Labelled:
+    """Different words of every length, at most ``per_length`` members of each.
 
     ``complement`` and ``edits`` have as many non-members as members at every length, so that length gives nothing away:
     the first uniform among all non-members of that length, the second one or two edits from a member. ``random`` draws
@@ -39,7 +39,7 @@ def labelled(language: Language, kind: str, width: int, per_length: int, random:
     check_negatives(kind)
     outside = language.complement()
     pairs = []
-    for length in range(1, width + 1):
+    for length in lengths:
         count = min(language.count(length), outside.count(length), per_length)
         if count:
             members = language.sample_distinct(count, length, random)
@@ -49,26 +49,28 @@ def labelled(language: Language, kind: str, width: int, per_length: int, random:
             elif kind == "edits":
                 others = _near(language, members, random)
                 members = members[: len(others)]
-            pairs.append([padded(part, width, language.symbols) for part in (members, others)])
+            pairs.append([padded(part, lengths[-1], language.symbols) for part in (members, others)])
     if not pairs:
-        raise Refusal(_lacking(language, width))
+        raise Refusal(_lacking(language, lengths))
     members, others = (np.concatenate(part) for part in zip(*pairs, strict=True))
     if kind == "random":
-        others = _blind(language, len(members), width, random)
+        others = _blind(language, len(members), lengths, random)
     return Labelled(members, others)
 
 
-def _lacking(language: Language, width: int) -> str:
-    if not any(language.count(length) for length in range(1, width + 1)):
-        return f'"{language.name}" has no words of length 1 to {width}; allow longer ones with --max-length.'
+def _lacking(language: Language, lengths: range) -> str:
+    if not any(language.count(length) for length in lengths):
+        return (
+            f'"{language.name}" has no words of length {lengths[0]} to {lengths[-1]}; allow others with --max-length.'
+        )
     return (
-        f'"{language.name}" has every word over {language.alphabet} up to length {width}, or every word of the lengths '
-        "it has: there is nothing to tell apart; give a larger --alphabet."
+        f'"{language.name}" has every word over {language.alphabet} of the lengths it has up to {lengths[-1]}: there '
+        "is nothing to tell apart; give a larger --alphabet."
     )
 
 
-def _near(language: Language, members: Words, random: np.random.Generator) -> Words:
-    """Different non-members, each one or two edits from a member of the same length; fewer where there are not enough."""
+def _near(language: Language, members: Words, random: np.random.Generator) -> Int[ndarray, "found position"]:
+    """Different non-members one or two edits from a member of the same length; fewer where there are not enough."""
     found = members[:0]
     for _ in range(TRIES):
         edited = members
@@ -94,27 +96,28 @@ def edits(words: Words, symbols: int, random: np.random.Generator) -> Words:
     source = j + ((j >= out[:, None]) & (j < into[:, None])) - ((j <= out[:, None]) & (j > into[:, None]))
     moved = np.take_along_axis(words, source, 1)
     moved[rows, into] = new
-    return np.where(random.random(count)[:, None] < 0.5, replaced, moved)
+    move = random.random((count, 1)) < 0.5
+    return np.where(move, moved, replaced)
 
 
-def _blind(language: Language, count: int, width: int, random: np.random.Generator) -> Words:
-    found = np.empty((0, width), dtype=np.int64)
+def _blind(language: Language, count: int, lengths: range, random: np.random.Generator) -> Words:
+    found = np.empty((0, lengths[-1]), dtype=np.int64)
     for _ in range(TRIES):
-        found = distinct(np.concatenate([found, uniform(4 * count, width, language.symbols, random)]))
+        found = distinct(np.concatenate([found, uniform(4 * count, lengths, language.symbols, random)]))
         found = found[~language.accepts(found)]
         if len(found) >= count:
             break
     return random.permutation(found)[:count]
 
 
-def uniform(count: int, width: int, symbols: int, random: np.random.Generator) -> Words:
-    """Words whose length is uniform on 1 to ``width`` and whose symbols are uniform."""
-    words = random.integers(symbols, size=(count, width))
-    words[np.arange(width)[None, :] >= random.integers(1, width + 1, size=count)[:, None]] = symbols
+def uniform(count: int, lengths: range, symbols: int, random: np.random.Generator) -> Words:
+    """Words whose length is uniform among ``lengths`` and whose symbols are uniform."""
+    words = random.integers(symbols, size=(count, lengths[-1]))
+    words[np.arange(lengths[-1])[None, :] >= random.choice(lengths, size=count)[:, None]] = symbols
     return words
 
 
-def distinct(words: Words) -> Words:
+def distinct(words: Words) -> Int[ndarray, "kept position"]:
     return np.unique(words, axis=0)
 
 

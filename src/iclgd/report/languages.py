@@ -98,6 +98,7 @@ def write(result: Result, folder: Path, command: str) -> None:
 def name_of(e: Experiment) -> str:
     """A cell in a few words."""
     parts = [e.language, e.negatives, e.encoder, e.labels]
+    parts += [f"length {e.max_length}"] if e.min_length == e.max_length else []
     parts += [f"{e.layers} layers"] if e.layers > 1 else []
     parts += ["random start"] if e.start == "random" and e.labels != "fixed" else []
     parts += ["gd start"] if e.start == "gd" and e.labels == "fixed" else []

@@ -41,8 +41,10 @@ def autoencoder(results: Sequence[Result]) -> Figure:
 @styled
 def training(results: Sequence[Result]) -> Figure:
     """Accuracy, loss, MSE to the references and cosine to them over training (figures 2 to 4), a column a language."""
-    made, axes = figure(len(results), 4, width=3.8, height=2.4)
-    for column, result in zip(axes.T, results, strict=True):
+    alone = len(results) == 1
+    made, axes = figure(2 if alone else len(results), 2 if alone else 4, width=3.8, height=2.4)
+    columns = axes.reshape(1, 4) if alone else axes.T
+    for column, result in zip(columns, results, strict=True):
         curves, steps = result.curves, result.curves["step"]
         _seeds(column[0], steps, curves["accuracy"], COLOURS[0], "trained")
         _seeds(column[1], steps, curves["loss"], COLOURS[0], "trained")
@@ -57,11 +59,11 @@ def training(results: Sequence[Result]) -> Figure:
         column[0].set_title(f"{_named(result)}, {result.experiment.labels} labels")
         column[2].set_yscale("log")
         column[3].set_ylim(top=1.03)
-        column[3].set_xlabel("training step")
-    for row, label in zip(
-        axes, ("accuracy", "½ squared error", "MSE of predictions", "cosine of sensitivities"), strict=True
-    ):
-        row[0].set_ylabel(label)
+        for place in column[2:] if alone else column[3:]:
+            place.set_xlabel("training step")
+    labels = ("accuracy", "½ squared error", "MSE of predictions", "cosine of sensitivities")
+    for place, label in zip(columns[0], labels, strict=True):
+        place.set_ylabel(label)
     axes[0, 0].legend(fontsize=7)
     return made
 
@@ -74,7 +76,7 @@ def weights(result: Result) -> Figure:
     """
     made, axes = figure(3, 2, width=2.7, height=2.5)
     matrices = result.weights["matrices"]
-    titles = {"gd": "constructed: gd", "preconditioned gd": "constructed: preconditioned gd", "learned": "learned"}
+    titles = {"gd": "constructed:\ngd", "preconditioned gd": "constructed:\npreconditioned gd", "learned": "\nlearned"}
     for column, (name, title) in zip(axes.T, titles.items(), strict=True):
         qk, pv = (np.asarray(matrices[name][part]) for part in ("qk", "pv"))
         sign = -1.0 if pv[-1, -1] > 0 else 1.0
@@ -94,7 +96,7 @@ def weights(result: Result) -> Figure:
 
 @styled
 def summary(results: Sequence[Result], names: Sequence[str]) -> Figure:
-    """Every cell: accuracy with the labels as they are and shuffled, and the likeness to GD plain and preconditioned."""
+    """Every cell: accuracy with the labels as they are and shuffled, and likeness to plain and preconditioned GD."""
     made, axes = figure(2, width=4.6, height=1.0 + 0.19 * len(results))
     place = np.arange(len(results))[::-1]
     left, right = axes[0]
