@@ -91,6 +91,7 @@ def sample(language: str, length: int, count: int, alphabet: str, complement: bo
 @click.option("--encoder-steps", default=1000, show_default=True, help="Training steps of the autoencoder.")
 @click.option("--batch", default=128, show_default=True, help="Episodes in a step, for each seed.")
 @click.option("--rate", type=float, help="Adam's learning rate.  [default: 0.03; 0.003 end-to-end]")
+@click.option("--tune", default=200_000, show_default=True, help="Episodes to fit the best preconditioner on.")
 @click.option("--episodes", default=2000, show_default=True, help="Episodes to judge on.")
 @options(OUT)
 def run(out: Path | None, overwrite: bool, rate: float | None, **given: Any) -> None:

@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.func import vmap
 from torch.nn.functional import cross_entropy, gelu, one_hot
 
-from iclgd.languages.automaton import Words
 from iclgd.linear.train import Adam, Params, stack, train
 
 Batch = Int[Tensor, "word position"]
+AnyWords = Int[np.ndarray, "_ position"]  # as many as a seed has
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,12 @@ class TrainedAutoencoder(NamedTuple):
 
 
 def train_autoencoder(
-    model: Autoencoder, words: list[Words], validation: list[Words], steps: int, batch: int = 64, rate: float = 5e-3
+    model: Autoencoder,
+    words: list[AnyWords],
+    validation: list[AnyWords],
+    steps: int,
+    batch: int = 64,
+    rate: float = 5e-3,
 ) -> TrainedAutoencoder:
     """One autoencoder for every list of words, all at once; each is judged on its own validation words."""
     seeds = range(len(words))

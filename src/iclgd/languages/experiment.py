@@ -45,7 +45,7 @@ RATES = (0.03, 0.003)
 """Learning rates that train: on codes, and end to end."""
 LETTERS = "abcd"  # of random languages
 TRAINING, TUNING, EVALUATION, SHUFFLING = range(10, 14)  # what a generator is for: the first part of its key
-TUNED_ON, TUNED_TIMES = 25_000, 8
+CHUNK = 25_000  # episodes to tune on at a time
 GD_START = 0.3
 
 
@@ -65,6 +65,8 @@ class Data:
     demos: int = 20
     seeds: int = 5
     encoder_steps: int = 1000
+    tune: int = 200_000
+    """Training episodes that the preconditioner is fitted on; rate and penalty need fewer."""
 
     def __post_init__(self) -> None:
         check_negatives(self.negatives)
@@ -78,7 +80,7 @@ class Data:
             raise Refusal(
                 f"words of length {self.min_length} to {self.max_length} are none; lengths run upwards from 1."
             )
-        if min(self.dims, self.seeds, self.encoder_steps) < 1 or self.languages < 5:
+        if min(self.dims, self.seeds, self.encoder_steps, self.tune) < 1 or self.languages < 5:
             raise Refusal("dimensions, seeds and steps are at least one, and languages at least five.")
         if self.max_length > 40:
             raise Refusal(f"words of {self.max_length} symbols are too long for this lab; 40 is the most.")
@@ -164,9 +166,11 @@ def prepare(data: Data) -> Prepared:
         splits, letters = _splits(data)
         encoders, curves = _encoders(data, splits, len(letters))
         tasks = [membership(s.train, code, data.demos, False) for s, code in zip(splits, encoders, strict=True)]
-        samples = [task.draw(TUNED_ON, generator(TUNING, s), torch.float64) for s, task in enumerate(tasks)]
+        samples = [
+            task.draw(min(data.tune, CHUNK), generator(TUNING, s), torch.float64) for s, task in enumerate(tasks)
+        ]
         wide = data.encoder == "end-to-end"
-        matrices = [] if wide else [_preconditioner(task, s) for s, task in enumerate(tasks)]
+        matrices = [] if wide else [_preconditioner(task, data.tune, s) for s, task in enumerate(tasks)]
         tuned = [references(sample, None if wide else matrices[s]) for s, sample in enumerate(samples)]
     first = splits[0].train[0].demos
     examples = {"members": decode(first.members[-4:], letters), "others": decode(first.others[-4:], letters)}
@@ -339,9 +343,10 @@ def as_preconditioner(weights: Weights, dx: int) -> tuple[Tensor, Tensor]:
     return -(p[dx] * q[:dx] + torch.outer(p[:dx], q[dx])), -p[dx] * q[dx]
 
 
-def _preconditioner(task: Membership, seed: int) -> Tensor:
+def _preconditioner(task: Membership, episodes: int, seed: int) -> Tensor:
     """The best preconditioner, fitted to several draws and averaged: one draw leaves noise that a cosine would show."""
-    draws = (task.draw(TUNED_ON, generator(TUNING, seed, i), torch.float64) for i in range(TUNED_TIMES))
+    times = -(-episodes // CHUNK)
+    draws = (task.draw(episodes // times, generator(TUNING, seed, i), torch.float64) for i in range(times))
     return torch.stack([optimum.fitted_preconditioner(sample) for sample in draws]).mean(0)
 
 

@@ -21,6 +21,7 @@ def experiments(seeds: int, shrink: int = 1) -> list[Experiment]:
             steps=max(1, made.steps // shrink),
             encoder_steps=max(1, made.encoder_steps // shrink),
             languages=max(10, made.languages // shrink),
+            tune=made.tune // shrink,
         )
 
     cells = [

@@ -13,10 +13,18 @@ LEARNERS = {"gd": 1, "preconditioned gd": 2, "rank-one gd": 3, "ridge": 4, "gd o
 """The colours of learners; the trained layer has the first."""
 
 
-def _seeds(axes: Axes, steps: Sequence[float], rows: Sequence[Sequence[float]], colour: str, label: str) -> None:
+def _seeds(axes: Axes, steps: Sequence[int], rows: Sequence[Sequence[float]], colour: str, label: str) -> None:
     """The mean over seeds and the range of all of them."""
     values = np.asarray(rows)
-    band(axes, steps, list(values.mean(1)), list(values.min(1)), list(values.max(1)), colour, label)
+    band(
+        axes,
+        [float(step) for step in steps],
+        list(values.mean(1)),
+        list(values.min(1)),
+        list(values.max(1)),
+        colour,
+        label,
+    )
 
 
 def _named(result: Result) -> str:
