@@ -100,7 +100,7 @@ def name_of(e: Experiment) -> str:
     parts = [e.language, e.negatives, e.encoder, e.labels]
     parts += [f"length {e.max_length}"] if e.min_length == e.max_length else []
     parts += [f"{e.layers} layers"] if e.layers > 1 else []
-    parts += ["random start"] if e.start == "random" and e.labels != "fixed" else []
+    parts += ["random start"] if e.start == "random" and e.labels != "fixed" and not e.end_to_end else []
     parts += ["gd start"] if e.start == "gd" and e.labels == "fixed" else []
     return " · ".join(parts)
 
