@@ -8,7 +8,8 @@ import torch
 
 from iclgd.errors import Refusal
 from iclgd.languages.autoencoder import Autoencoder, train_autoencoder
-from iclgd.languages.experiment import Experiment, as_preconditioner, prepare, run
+from iclgd.languages.experiment import Experiment, as_preconditioner, run
+from iclgd.languages.prepare import prepare
 from iclgd.languages.references import best_penalty, best_rate, rank_one, references
 from iclgd.languages.suite import experiments, run_all
 from iclgd.languages.words import uniform

@@ -1,7 +1,7 @@
 """The string autoencoder: a gated recurrent encoder, a code, and a decoder that writes all positions at once.
 
 It is trained on words alone, before and apart from anything that sees a label (the point of the document's second
-extension). Departure from nothing known: the document names no architecture. All seeds are trained as one program.
+extension). The document names no architecture; this one is ours. All seeds are trained as one program.
 """
 
 from dataclasses import dataclass

@@ -5,7 +5,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 
-from iclgd.languages.experiment import RATES, Data, Experiment, Result, prepare, run
+from iclgd.languages.experiment import RATES, Experiment, Result, run
+from iclgd.languages.prepare import Data, prepare
 from iclgd.languages.words import NEGATIVES
 
 DOCUMENT = ("a*bc*", "((a|b)c)*", "(abc?)*")
