@@ -106,7 +106,7 @@ def weights(result: Result) -> Figure:
 def summary(results: Sequence[Result], names: Sequence[str]) -> Figure:
     """Every cell: accuracy with the labels as they are and shuffled, and likeness to plain and preconditioned GD."""
     made, axes = figure(2, width=4.6, height=1.0 + 0.19 * len(results))
-    place = np.arange(len(results))[::-1]
+    place = np.arange(float(len(results)))[::-1]
     left, right = axes[0]
     for part, result in zip(place, results, strict=True):
         left.axhline(part, color="0.92", linewidth=0.7, zorder=0)
