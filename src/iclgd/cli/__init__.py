@@ -18,6 +18,7 @@ COMMANDS = {
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
     "models": ("iclgd.cli.models", "List the embedded models, or fetch one."),
     "linear": ("iclgd.cli.linear", "Linear self-attention that is gradient descent."),
+    "languages": ("iclgd.cli.languages", "Membership of strings in a regular language, learned in context."),
 }
 
 
