@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from iclgd.errors import Refusal
 from iclgd.learners import Learner, make_learner
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.metrics.likeness import sim_am, sim_am_delta, sim_aou, sim_aou_norm
@@ -146,6 +147,7 @@ class _Lab:
     def __init__(self, subject: Subject, cell: CellSpec, episode: Episode, data: Path | None, report: Report):
         self.subject, self.cell, self.episode, self.data, self.report = subject, cell, episode, data, report
         self.prompts = self._prompts(episode)
+        self.left_out: dict[str, str] = {}  # nulls that could not be had, and why
 
     def _prompts(self, episode: Episode) -> Prompts:
         return build_prompts(self.subject.tokenizer, episode, self.cell.prompt, self.subject.room)
@@ -187,9 +189,13 @@ class _Lab:
     def trained_nulls(self, spec: LearnerSpec, zero: Trace, icl: Trace) -> Arrays:
         """The same learner on the same demonstrations with shuffled labels, and on another task's demonstrations."""
         shuffled = self._prompts(self.episode.with_shuffled_labels(self.cell.episode.seed))
-        other = self._prompts(load_episode(self.cell.other_task, self._other_spec(), self.data))
+        nulls = {"shuffled labels": shuffled}
+        try:
+            nulls["other task"] = self._prompts(load_episode(self.cell.other_task, self._other_spec(), self.data))
+        except Refusal as refusal:  # this tokenizer or context cannot have it: one null less, and the record says so
+            self.left_out["other task"] = str(refusal)
         found: Arrays = {}
-        for null, demos in (("shuffled labels", shuffled), ("other task", other)):
+        for null, demos in nulls.items():
             trace = self.run(f"{spec.name}, {null}", make_learner(spec), demos).trace
             if trace is not None:
                 found |= likeness(spec.name, zero, icl, trace, f"|{null}")
@@ -224,6 +230,7 @@ class _Lab:
             "demonstrations_dropped": len(self.prompts.dropped),
             "context_tokens": len(self.prompts.context),
             "queries": len(self.prompts.queries),
+            "nulls_left_out": self.left_out,
             "diverged": [name for name, run in tuned.items() if run.training is not None and run.training.diverged],
         }
 

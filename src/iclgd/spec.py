@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -101,10 +101,10 @@ class StudySpec(Spec):
     """A grid of cells: tasks × seeds × initialisations, each with every learner at every rate."""
 
     model: ModelSpec = ModelSpec()
-    tasks: tuple[str, ...] = ("sentiment",)
-    seeds: tuple[int, ...] = (0,)
-    inits: tuple[Init, ...] = ("trained", "random")
-    learners: tuple[LearnerSpec, ...] = (LearnerSpec(kind="gd"), LearnerSpec(kind="lcgd"))
+    tasks: tuple[str, ...] = Field(default=("sentiment",), min_length=1)
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**32)], ...] = Field(default=(0,), min_length=1)
+    inits: tuple[Init, ...] = Field(default=("trained", "random"), min_length=1)
+    learners: tuple[LearnerSpec, ...] = Field(default=(LearnerSpec(kind="gd"), LearnerSpec(kind="lcgd")), min_length=1)
     episode: EpisodeSpec = EpisodeSpec()
     prompt: PromptSpec = PromptSpec()
 

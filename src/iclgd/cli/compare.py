@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from iclgd.cli.options import MODEL, OUTPUT, PROMPT, episode_options, episode_spec, model_spec, options, prompt_spec
+from iclgd.cli.options import (
+    MODEL,
+    OUTPUT,
+    PROMPT,
+    SEED,
+    episode_options,
+    episode_spec,
+    model_spec,
+    options,
+    prompt_spec,
+)
 from iclgd.errors import Refusal
 from iclgd.spec import LearnerSpec, StudySpec
 
@@ -29,13 +39,13 @@ FINETUNING = (
     click.option("--lr", default="1e-3", show_default=True, help="Learning rates, separated by commas."),
     click.option("--trains", default="kv", show_default=True, type=click.Choice(["kv", "qkv", "attention", "all"])),
     click.option("--epochs", default=1, show_default=True, type=click.IntRange(1)),
-    click.option("--clip", default=None, type=float, help="Clip gradients to this global norm."),
+    click.option(
+        "--clip", default=None, type=click.FloatRange(0, min_open=True), help="Clip gradients to this global norm."
+    ),
     click.option(
         "--target", default="all", show_default=True, type=click.Choice(["all", "label"]), help="Tokens of the loss."
     ),
-    click.option(
-        "--order", default=None, type=click.IntRange(0), help="Finetune in another order, by seed (papers' code)."
-    ),
+    click.option("--order", default=None, type=SEED, help="Finetune in another order, by seed (papers' code)."),
     click.option("--dropped-too", is_flag=True, help="Finetune also on demonstrations that --truncate dropped."),
 )
 
@@ -61,7 +71,9 @@ def command(out: Path | None, overwrite: bool, spec: Path | None, position: str,
     noise floor. A study that was cut short goes on where it stopped when the same command is given again.
     """
     study = read_study(spec) if spec is not None else study_from(given)
-    folder = out or Path("runs") / f"{study.tasks[0] if len(study.tasks) == 1 else 'tasks'}-{study.key()[:8]}"
+    folder = (
+        out or Path("runs") / f"{Path(study.tasks[0]).stem if len(study.tasks) == 1 else 'tasks'}-{study.key()[:8]}"
+    )
     comparison = run_study(study, folder, overwrite, given["data"])
 
     from iclgd.report.compare import WHERE, Tables
@@ -79,36 +91,38 @@ def run_study(study: StudySpec, folder: Path, overwrite: bool, data: Path | None
     """Run what is not done yet, into the folder; a folder of another study is refused."""
     import shutil
 
-    from iclgd.files import OURS, check_output
+    from iclgd.files import OURS, aside, check_output
+    from iclgd.learners import make_learner
     from iclgd.store.cells import Store
 
     marker = folder / "spec.yaml"
-    resumes = marker.is_file() and read_study(marker) == study
+    resumes = not overwrite and marker.is_file() and read_study(marker) == study
     check_output(folder, overwrite or resumes)
     from iclgd.tasks.episodes import load_episode
 
     for task in study.tasks:  # refuse a missing task before any weight is loaded
         load_episode(task, study.episode, data)
+    for spec in study.learners:
+        make_learner(spec)
     from iclgd.engine.serial import run_cells
     from iclgd.report.comparison import Comparison
     from iclgd.report.terminal import cell_progress
 
     if folder.exists() and not resumes:
         shutil.rmtree(folder)
-    store, cells = Store(folder / "cells"), study.cells()
+
+    def begin() -> None:
+        """The folder appears, whole, with the first finished cell: a refusal on the way there leaves nothing."""
+        if not folder.exists():
+            with aside(folder) as new:
+                new.mkdir()
+                (new / OURS).touch()
+                spec = yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+                (new / marker.name).write_text(spec, encoding="utf-8")
+
+    store, cells = Store(folder / "cells", begin), study.cells()
     with cell_progress(len(cells)) as (announce, report):
-        first = True
-
-        def begin(what: str) -> None:
-            nonlocal first
-            if first:  # the folder appears with the first work, not before a refusal
-                folder.mkdir(parents=True, exist_ok=True)
-                (folder / OURS).touch()
-                marker.write_text(yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
-                first = False
-            announce(what)
-
-        run_cells(cells, store, data, begin, report)
+        run_cells(cells, store, data, announce, report)
     return Comparison(study, {cell.key(): store.read(cell) for cell in cells})
 
 
@@ -118,9 +132,14 @@ def study_from(given: dict[str, Any]) -> StudySpec:
     kinds = _choices(given["learners"], LEARNERS, "--learners")
     names = ("trains", "epochs", "clip", "target", "order", "dropped_too")
     shared = {name: given[name] for name in names}
+    tasks = tuple(dict.fromkeys(filter(None, given["task"].split(","))))
+    if not tasks:
+        raise Refusal("--task takes names of tasks separated by commas; `iclgd tasks` lists all.")
+    if shared["clip"] is not None and not shared["clip"] < float("inf"):
+        raise Refusal("--clip takes a number above 0.")
     return StudySpec(
         model=model_spec(given),
-        tasks=tuple(filter(None, given["task"].split(","))),
+        tasks=tasks,
         seeds=_seeds(given["seeds"]),
         inits=_choices(given["init"], INITS, "--init"),  # type: ignore[arg-type]
         learners=tuple(LearnerSpec(kind=kind, rate=rate, **shared) for kind in kinds for rate in rates),  # type: ignore[arg-type]
@@ -173,13 +192,18 @@ def _numbers(text: str, kind: type, option: str) -> tuple[Any, ...]:
         raise Refusal(f'{option} takes numbers separated by commas; "{text}" is not that.') from None
     if any(not 0 <= number < float("inf") for number in numbers):
         raise Refusal(f"{option} takes numbers of 0 and above.")
+    if len({f"{number:g}" for number in numbers}) < len(numbers) and kind is float:
+        raise Refusal(f'{option}: two of "{text}" are the same to six digits, which is how a table names them.')
     return numbers
 
 
 def _seeds(text: str) -> tuple[int, ...]:
     """`3` is the seeds 0, 1, 2; `2,3,4` is just those, and `5,` is the seed 5 alone."""
     if "," in text:
-        return _numbers(text.rstrip(","), int, "--seeds")
+        seeds = _numbers(text.rstrip(","), int, "--seeds")
+        if max(seeds) >= 2**32:
+            raise Refusal("--seeds takes seeds below 4294967296.")
+        return seeds
     count = _numbers(text, int, "--seeds")[0]
     if count < 1:
         raise Refusal("--seeds takes at least one draw.")

@@ -6,7 +6,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from iclgd.metrics.likeness import Maps, sim_aou, sim_aou_norm
-from iclgd.metrics.updates import Outputs
 
 
 def isotropic(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
@@ -23,7 +22,7 @@ def isotropic_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], see
     return zero.double() + noise * size / torch.linalg.vector_norm(noise, dim=-1, keepdim=True)
 
 
-def uniform(zero: Outputs, seed: int) -> Outputs:
+def uniform(zero: Tensor, seed: int) -> Tensor:
     """What the papers' code took for a random update: numbers from [0, 1), the zero-shot output not subtracted.
 
     All of them are positive, so it measures only the mean component of the other update. Returned as a trace, so that

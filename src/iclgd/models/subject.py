@@ -137,13 +137,20 @@ class Subject:
 
     @contextmanager
     def in_precision(self, dtype: torch.dtype) -> Iterator[None]:
-        """The same weights in a wider format; exact on the way out, as every number of the narrower one is in it."""
-        before = self.dtype
+        """The same weights in a wider format; exact on the way out, as every number of the narrower one is in it.
+
+        Each tensor goes back to its own format: a model in low precision keeps some of its buffers in float32.
+        """
+        formats = [(parameter, parameter.dtype) for parameter in self.model.parameters()]
+        buffers = [(module, dict(module._buffers)) for module in self.model.modules()]
         self.model.to(dtype)
         try:
             yield
         finally:
-            self.model.to(before)
+            for parameter, before in formats:
+                parameter.data = parameter.data.to(before)
+            for module, own in buffers:
+                module._buffers.update(own)
 
     def encode(self, ids: Sequence[int]) -> Prefix | None:
         """Keys and values of a context, computed once; None for an empty one."""

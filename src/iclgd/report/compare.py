@@ -1,6 +1,6 @@
 """What `iclgd compare` shows: a table for one task, the papers' tables for several, and the page with both."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iclgd.report.comparison import (
@@ -93,11 +93,11 @@ class Tables:
         best = [""] * (len(METRICS) + 2)
         if kept:
             accuracies = [
-                max(self.comparison.predictions(self.first, task, spec.name, measure).mean for spec in kept)
+                _largest(self.comparison.predictions(self.first, task, spec.name, measure).mean for spec in kept)
                 for measure in (raw_accuracy, batch_accuracy)
             ]
             likeness = [
-                max(
+                _largest(
                     self.comparison.likeness(self.first, [task], f"{spec.name}/{m}", self.position).mean
                     for spec in kept
                 )
@@ -164,7 +164,7 @@ class Tables:
         cells = []
         for metric in METRICS:
             found = self.comparison.paired(self.first, tasks, f"{a.name}/{metric}", f"{b.name}/{metric}", self.position)
-            if found.of:
+            if found.difference == found.difference:
                 sign = "+" if found.difference >= 0 else ""
                 p = "p < .001" if found.p_value < 0.001 else f"p = {number(found.p_value)}"
                 cells.append(f"{sign}{number(found.difference)} ({p}; {found.layers} of {found.of} layers)")
@@ -187,7 +187,8 @@ class Tables:
                 lost = [self.comparison.diverged(init, task, spec.name) for task in tasks]
                 cells = [f"{gone} diverged" if gone else _spread(e) for e, gone in zip(found, lost, strict=True)]
                 known = [e.mean for e in found if e.mean == e.mean]
-                rows.append([name, *cells, number(sum(known) / len(known)) if known else "n/a"])
+                whole = known and not any(lost)  # a mean over other tasks than the next row's would mislead
+                rows.append([name, *cells, number(sum(known) / len(known)) if whole else "n/a"])
         return [metric, *tasks, "mean"], rows
 
     def nulls_by_task(self, metric: str, specs: Sequence[LearnerSpec]) -> Table:
@@ -214,11 +215,10 @@ class Tables:
                 found = [self.comparison.predictions(init, task, name, raw_accuracy) for task in tasks]
                 calibrated = [self.comparison.predictions(init, task, name, batch_accuracy) for task in tasks]
                 label = name if init == "trained" else f"{name}, {init}"
+                cells = [f"{number(a.mean, 2)} / {number(c.mean, 2)}" for a, c in zip(found, calibrated, strict=True)]
+                lost = [self.comparison.diverged(init, task, name) for task in tasks]
                 rows.append(
-                    [
-                        label,
-                        *(f"{number(a.mean, 2)} / {number(c.mean, 2)}" for a, c in zip(found, calibrated, strict=True)),
-                    ]
+                    [label, *(f"{gone} diverged" if gone else cell for gone, cell in zip(lost, cells, strict=True))]
                 )
         return ["accuracy, raw / calibrated", *tasks], rows
 
@@ -249,6 +249,11 @@ def _spread(estimate: Estimate) -> str:
 
 def _share(part: int, whole: int) -> str:
     return f"{number(part / whole, 2)} ({part}/{whole})" if whole else "n/a (0/0)"
+
+
+def _largest(values: Iterable[float]) -> float:
+    """The largest of what is known; nan where nothing is."""
+    return max((value for value in values if value == value), default=float("nan"))
 
 
 def _rule(title: str, width: int) -> list[str]:

@@ -71,34 +71,42 @@ class Comparison:
     # likeness
 
     def values(self, init: Init, tasks: Sequence[str], name: str, position: str) -> Values:
-        """A likeness over (seed, query, layer), queries of several tasks side by side; empty where it was not run."""
+        """A likeness over (seed, query, layer), queries of several tasks side by side; empty where it was not run.
+
+        nan in the seeds that do not have it, so that a seed is the same one in every task and for every learner.
+        """
         index = POSITIONS.index(position)
-        stacks = [
-            np.stack([a[index].numpy() for a in found]) for task in tasks if (found := self.arrays(init, task, name))
-        ]
-        if not stacks:
-            return np.empty((0, 0, 0))
-        seeds = min(len(stack) for stack in stacks)
-        return np.concatenate([stack[:seeds] for stack in stacks], axis=1)
+        stacks = []
+        for task in tasks:
+            if found := self.arrays(init, task, name):
+                nothing = torch.full_like(found[0], torch.nan)
+                stacks.append(np.stack([r.arrays.get(name, nothing)[index].numpy() for r in self._found[init, task]]))
+        return np.concatenate(stacks, axis=1) if stacks else np.empty((0, 0, 0))
 
     def likeness(self, init: Init, tasks: Sequence[str], name: str, position: str) -> Estimate:
         """Mean over layers, queries, seeds."""
-        values = self.values(init, tasks, name, position)
+        values = _known_seeds(self.values(init, tasks, name, position))
         return estimate(_mean(values, -1)) if values.size else NOTHING
 
     def by_layer(self, init: Init, tasks: Sequence[str], name: str, position: str) -> list[Estimate]:
         values = self.values(init, tasks, name, position)
-        return estimates(values) if values.size else []
+        return estimates(_known_seeds(values)) if values.size else []
 
     def paired(self, init: Init, tasks: Sequence[str], a: str, b: str, position: str) -> Paired:
-        """Two arrays query by query, averaged over seeds first, and layer by layer with correction."""
-        one, two = (_mean(self.values(init, tasks, name, position), 0) for name in (a, b))
+        """Two arrays query by query, averaged over seeds first, and layer by layer with correction.
+
+        Only where both are known: a seed in which one of them diverged is left out of the other, too.
+        """
+        both = [task for task in tasks if all(self.arrays(init, task, name) for name in (a, b))]
+        one, two = (self.values(init, both, name, position) for name in (a, b))
         if one.shape != two.shape or not one.size:
             return Paired(float("nan"), float("nan"), 0, 0)
+        known = np.isfinite(one) & np.isfinite(two)
+        one, two = (_mean(np.where(known, values, np.nan), 0) for values in (one, two))
         by_layer = corrected(paired_p_values(one, two))
         one, two = _mean(one, -1)[:, None], _mean(two, -1)[:, None]
         p_value = float(paired_p_values(one, two)[0])
-        return Paired(float(np.nanmean(one - two)), p_value, int((by_layer < 0.05).sum()), len(by_layer))
+        return Paired(float(_mean(one - two, 0)[0]), p_value, int((by_layer < 0.05).sum()), len(by_layer))
 
     # prediction
 
@@ -158,6 +166,12 @@ def estimates(values: np.ndarray) -> list[Estimate]:
         std = float(np.nanstd(means, ddof=1)) if np.isfinite(means).sum() > 1 else float("nan")
         found.append(Estimate(float(_mean(values[..., column].ravel(), 0)), float(low), float(high), std))
     return found
+
+
+def _known_seeds(values: Values) -> Values:
+    """The seeds in which anything is known; all of them where nothing is."""
+    known = np.isfinite(values).any((1, 2))
+    return values[known] if known.any() else values
 
 
 def _mean(values: np.ndarray, axis: int) -> np.ndarray:

@@ -4,10 +4,12 @@ import json
 import platform
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from iclgd.errors import Refusal
@@ -20,9 +22,10 @@ PACKAGES = ("iclgd", "torch", "transformers", "numpy", "scipy")
 
 @dataclass(frozen=True)
 class Store:
-    """The cells below one folder."""
+    """The cells below one folder; ``opening`` is called before anything is written."""
 
     folder: Path
+    opening: Callable[[], None] = lambda: None
 
     def path(self, cell: CellSpec) -> Path:
         return self.folder / cell.key()[:16]
@@ -44,6 +47,7 @@ class Store:
                 "seconds": round(seconds, 1),
             },
         }
+        self.opening()
         with aside(self.path(cell)) as folder:
             folder.mkdir()
             (folder / "record.json").write_text(
@@ -59,7 +63,7 @@ class Store:
         try:
             record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
             arrays = load_file(folder / "arrays.safetensors")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, SafetensorError) as error:
             raise Refusal(f"the cell {folder} cannot be read ({error}): remove that folder and run again.") from None
         if canonical(record["spec"]) != cell.canonical():
             raise Refusal(f"the cell {folder} holds another spec than its name says: remove that folder and run again.")

@@ -121,7 +121,7 @@ def read_task(path: Path) -> TextTask:
 def first_error(error: Exception) -> str:
     """The first complaint of a validation error as a phrase."""
     if not isinstance(error, ValidationError):
-        return str(error)
+        return " ".join(str(error).split())
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" if where else first["msg"]
