@@ -22,7 +22,7 @@ def test_the_readmes_python_runs(smollm2, monkeypatch, capsys):
     monkeypatch.setattr(iclgd, "load_subject", lambda spec: smollm2, raising=False)
     exec(compile(block("README.md", "python"), "README.md", "exec"), {})
     out = capsys.readouterr().out
-    assert re.match(r"accuracy 0\.\d\d → 0\.\d\d\nupdate by layer tensor", out)
+    assert re.match(r"accuracy 0\.\d\d → 0\.\d\d by reading, 0\.\d\d by training\nlikeness by layer tensor", out)
 
 
 def test_the_task_in_the_documentation_is_a_task(tmp_path):

@@ -17,6 +17,13 @@ _PUBLIC = {
     "build_prompts": "iclgd.prompts",
     "ZeroShot": "iclgd.learners.prompted",
     "InContext": "iclgd.learners.prompted",
+    "GradientDescent": "iclgd.learners.descent",
+    "LayerCausal": "iclgd.learners.layercausal",
+    "LayerCausalPaper": "iclgd.learners.layercausal",
+    "sim_am": "iclgd.metrics.likeness",
+    "sim_am_delta": "iclgd.metrics.likeness",
+    "sim_aou": "iclgd.metrics.likeness",
+    "sim_aou_norm": "iclgd.metrics.likeness",
     "update_size": "iclgd.metrics.updates",
 }
 

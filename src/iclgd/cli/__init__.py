@@ -18,6 +18,7 @@ COMMANDS = {
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
     "models": ("iclgd.cli.models", "List the embedded models, or fetch one."),
     "linear": ("iclgd.cli.linear", "Linear self-attention that is gradient descent."),
+    "languages": ("iclgd.cli.languages", "Membership of strings in a regular language, learned in context."),
 }
 
 
@@ -59,6 +60,8 @@ def main(args: list[str] | None = None) -> None:
     except Refusal as refusal:
         print(f"iclgd: {visible(str(refusal))}", file=sys.stderr)
         sys.exit(2)
+    except click.exceptions.NoArgsIsHelpError as bare:
+        print(bare.ctx.get_help() if bare.ctx else bare.format_message())
     except click.UsageError as usage:
         command = usage.ctx.command_path if usage.ctx else "iclgd"
         print(f"iclgd: {visible(usage.format_message())} See `{command} --help`.", file=sys.stderr)

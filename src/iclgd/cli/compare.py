@@ -54,7 +54,7 @@ FINETUNING = (
 @options(MODEL)
 @click.option("--init", default="trained,random", show_default=True, help="Of trained, random, embeddings.")
 @click.option("--task", default="sentiment", show_default=True, help="Tasks, separated by commas.")
-@options(episode_options(k=16, queries=50))
+@options(episode_options(k=8, queries=40))
 @click.option("--seeds", default="1", show_default=True, help="How many draws of demonstrations, or which: 2,3,4.")
 @options(FINETUNING, PROMPT)
 @click.option(

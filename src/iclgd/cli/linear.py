@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from iclgd.linear.experiment import Experiment, Result
 
 
-@click.group()
+EXAMPLES = """\b
+Examples:
+  iclgd linear train --layers 1 --compare gd           one layer is one step of gradient descent
+  iclgd linear train --layers 2 --compare gd,gd++      two layers are more than two steps
+  iclgd linear train --task sine                       with an MLP in front
+"""
+
+
+@click.group(epilog=EXAMPLES)
 def command() -> None:
     """Linear self-attention that is gradient descent."""
 

@@ -192,18 +192,20 @@ class Tables:
         return [metric, *tasks, "mean"], rows
 
     def nulls_by_task(self, metric: str, specs: Sequence[LearnerSpec]) -> Table:
-        """What the likeness of these learners gives when there is nothing to find, and when there is nothing else."""
-        tasks = self.comparison.study.tasks
+        """A likeness, and what it is when there is nothing to find and when there is nothing else; the first seed."""
+        tasks, first = self.comparison.study.tasks, self.comparison.first_seed()
+        extras = {f"|{null}": name for null, name in NULL_NAMES.items()}
+        extras |= {f"|{floor}": f"computed again, {floor}" for floor in FLOORS}
         rows = []
         for spec in specs:
-            for what, label in (NULL_NAMES | {floor: f"computed again, {floor}" for floor in FLOORS}).items():
-                name = f"{spec.name}/{metric}|{what}"
-                found = [self.comparison.likeness(self.first, [task], name, self.position).mean for task in tasks]
+            for what, label in {"": "on the demonstrations themselves", **extras}.items():
+                name = f"{spec.name}/{metric}{what}"
+                found = [first.likeness(self.first, [task], name, self.position).mean for task in tasks]
                 known = [value for value in found if value == value]
                 if known:
                     mean = number(sum(known) / len(known))
                     rows.append([f"{spec.name}: {label}", *(number(value) for value in found), mean])
-        return [f"{metric}, nulls and noise floor", *tasks, "mean"], rows
+        return [f"{metric}, nulls and noise floor, first seed", *tasks, "mean"], rows
 
     def accuracy_by_task(self) -> Table:
         tasks = self.comparison.study.tasks

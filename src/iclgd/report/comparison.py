@@ -56,6 +56,10 @@ class Comparison:
             found.setdefault((cell.model.init, cell.task), []).append(self.results[cell.key()])
         return found
 
+    def first_seed(self) -> "Comparison":
+        """The same of the first seed alone, for which every null was run."""
+        return Comparison(self.study.model_copy(update={"seeds": self.study.seeds[:1]}), self.results)
+
     def arrays(self, init: Init, task: str, name: str) -> list[torch.Tensor]:
         """An array of every seed that has it."""
         return [result.arrays[name] for result in self._found[init, task] if name in result.arrays]

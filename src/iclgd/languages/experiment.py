@@ -1,0 +1,220 @@
+"""One experiment: words to codes, codes to episodes, layers trained on them, and the learners they are held against.
+
+Every seed has its own split, its own non-members, its own encoder and its own layer, so that intervals over seeds cover
+all of them. Seeds are trained together, as one tensor program.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from iclgd.errors import Refusal
+from iclgd.languages.membership import accuracy, check_labels, membership, shuffled
+from iclgd.languages.prepare import Data, Prepared, prepare
+from iclgd.linear import compare, construct
+from iclgd.linear.attention import Weights
+from iclgd.linear.compare import Predictor, View
+from iclgd.linear.experiment import generator, predictor
+from iclgd.linear.models import DeepFeatures, Transformer
+from iclgd.linear.train import Adam, Params, member, one_thread, stack, train
+from iclgd.registry import suggest
+from iclgd.tasks.regression import Episodes
+
+STARTS = ("random", "gd")
+RATES = (0.03, 0.003)
+"""Learning rates that train: on codes, and end to end."""
+TRAINING, EVALUATION, SHUFFLING = 10, 12, 13  # what a generator is for: the first part of its key
+GD_START = 0.3
+
+
+@dataclass(frozen=True)
+class Experiment(Data):
+    """Everything that changes the numbers."""
+
+    labels: str = "fixed"
+    layers: int = 1
+    start: str = "random"
+    """Where training starts: ``random``, or near a small step of plain GD (after Zhang 2023) and free to leave it."""
+    steps: int = 2000
+    batch: int = 128
+    rate: float = RATES[0]
+    episodes: int = 2000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_labels(self.labels)
+        if (self.labels == "language") != (self.language == "random"):
+            raise Refusal("languages are drawn for each episode with --labels language and --language random together.")
+        if self.start not in STARTS:
+            raise Refusal(f'no start "{self.start}". {suggest(self.start, STARTS)}There are {", ".join(STARTS)}.')
+        if min(self.layers, self.steps, self.batch, self.episodes) < 1:
+            raise Refusal("layers, steps, batch and episodes are all counts of at least one.")
+        if self.rate <= 0:
+            raise Refusal(f"a learning rate of {self.rate:g} trains nothing; give a positive one.")
+
+    @property
+    def end_to_end(self) -> bool:
+        return self.encoder == "end-to-end"
+
+    @property
+    def data(self) -> Data:
+        return Data(**{name: getattr(self, name) for name in Data.__dataclass_fields__})
+
+
+@dataclass
+class Result:
+    """What came out; numbers are lists over seeds."""
+
+    experiment: Experiment
+    learners: dict[str, dict[str, list[float]]]
+    """By learner, ``trained`` first: accuracy, accuracy with shuffled labels, loss; of the others also the cosine of
+    sensitivities and the mean squared difference of predictions to the trained layer."""
+    curves: dict[str, list]
+    """``step``, and by step and seed: accuracy, loss, and ``mse`` and ``cosine`` to each learner that has a slope."""
+    autoencoder: dict[str, Any]
+    weights: dict[str, Any]
+    """One layer on codes: qk and pv of the first seed, constructed and learned; their likeness as preconditioners."""
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+
+def run(e: Experiment, prepared: Prepared | None = None) -> Result:
+    """Train and compare; ``prepared`` is `prepare(e.data)` if that was done before."""
+    with one_thread():
+        return _run(e, prepared or prepare(e.data))
+
+
+def _run(e: Experiment, data: Prepared) -> Result:
+    seeds, signs = range(e.seeds), e.labels == "sign"
+    pairs = list(zip(data.splits, data.encoders, strict=True))
+    tasks = [membership(split.train, code, e.demos, signs) for split, code in pairs]
+    tests = [membership(split.test, code, e.demos, signs) for split, code in pairs]
+    dx = tasks[0].codes.shape[-1]
+    held = [tests[s].draw(e.episodes, generator(EVALUATION, s)) for s in seeds]
+    named = list(data.learners)
+    model = Transformer(dx, layers=e.layers, width=40 if e.end_to_end else 0, hidden=80)
+
+    def batches(step: int) -> Episodes:
+        drawn = [tasks[s].draw(e.batch, generator(TRAINING, s, step)) for s in seeds]
+        return Episodes(*map(torch.stack, zip(*drawn, strict=True)))
+
+    adam = Adam(torch.full((e.seeds,), e.rate), clip=1.0)
+    if e.end_to_end:
+        features = DeepFeatures(dx, width=40, hidden=80)
+        found = train(features.loss, stack([features.init(s) for s in seeds]), batches, e.steps, adam)
+        for s in seeds:
+            named[s] = {"gd on learned features": predictor(features, member(found.params, s))} | named[s]
+    views = [{name: compare.view(p, held[s]) for name, p in named[s].items()} for s in seeds]
+    sloped = [name for name, view in views[0].items() if view.sensitivity.any()]
+
+    def watch(params: Params) -> dict[str, Tensor]:
+        rows = []
+        for s in seeds:
+            seen = compare.view(predictor(model, member(params, s)), held[s])
+            alike = [compare.likeness(seen, views[s][name], held[s].query) for name in sloped]
+            first = [accuracy(seen.answer, held[s].target), float(compare.half_square(seen.answer, held[s].target))]
+            rows.append(first + [number for like in alike for number in (like.spd, like.cosine)])
+        return {"rows": torch.tensor(rows)}
+
+    trained = train(
+        model.loss, stack([_start(e, model, s) for s in seeds]), batches, e.steps, adam, watch, max(1, e.steps // 30)
+    )
+    members = [member(trained.params, s) for s in seeds]
+    rows = torch.stack([seen["rows"] for seen in trained.watched.values()])  # [step, seed, number]
+    titles = ["accuracy", "loss", *(f"{what} {name}" for name in sloped for what in ("mse", "cosine"))]
+    curves = {"step": list(trained.watched)} | {title: rows[..., i].tolist() for i, title in enumerate(titles)}
+    everyone = [{"trained": predictor(model, members[s])} | named[s] for s in seeds]
+    plain = e.layers == 1 and not e.end_to_end
+    return Result(
+        e,
+        _learners(
+            everyone, held, [{"trained": compare.view(everyone[s]["trained"], held[s])} | views[s] for s in seeds]
+        ),
+        curves,
+        data.autoencoder,
+        _weights(members, data.matrices, data.rates[0]) if plain else {},
+        data.examples,
+    )
+
+
+def _start(e: Experiment, model: Transformer, seed: int) -> Params:
+    """Random weights, to which ``gd`` adds a small step of plain GD in every layer.
+
+    From random weights alone a layer may settle in a second solution, a preconditioner of rank one read through the
+    label column of qk; Zhang 2023 starts where that cannot happen, this start only makes it unlikely.
+    """
+    params = model.init(seed)
+    if e.start == "gd" and not e.end_to_end:
+        small = construct.gd_layer(model.dx, 1, GD_START**2)
+        params["qk"] = params["qk"] + GD_START * small.qk.float()
+        params["pv"] = params["pv"] + small.pv.float() / GD_START
+    return params
+
+
+def _learners(
+    everyone: list[dict[str, Predictor]], held: list[Episodes], views: list[dict[str, View]]
+) -> dict[str, dict[str, list[float]]]:
+    table: dict[str, dict[str, list[float]]] = {}
+    mixed = [shuffled(episodes, generator(SHUFFLING, s)) for s, episodes in enumerate(held)]
+    for name in everyone[0]:
+        rows = []
+        for s, episodes in enumerate(held):
+            alike = compare.likeness(views[s]["trained"], views[s][name], episodes.query)
+            rows.append(
+                {
+                    "accuracy": accuracy(views[s][name].answer, episodes.target),
+                    "shuffled": accuracy(everyone[s][name](mixed[s]), episodes.target),
+                    "loss": float(compare.half_square(views[s][name].answer, episodes.target)),
+                    "cosine": alike.cosine if views[s][name].sensitivity.any() else float("nan"),
+                    "mse": alike.spd,
+                }
+            )
+        table[name] = {column: [row[column] for row in rows] for column in rows[0]}
+    return table
+
+
+def as_preconditioner(weights: Weights, dx: int) -> tuple[Tensor, Tensor]:
+    """A trained layer's answer is (bᵀ A + r) x_q plus a term in S alone, with b = (1/N) Σ y x and y² = 1.
+
+    With p the label row of pv and Q the x columns of qk: A = −(p_y Q_xx + p_x Q_yxᵀ), and r = −p_y Q_yx answers without
+    looking at any label.
+    """
+    q, p = weights.qk[0, 0][:, :dx], weights.pv[0, 0][dx]
+    return -(p[dx] * q[:dx] + torch.outer(p[:dx], q[dx])), -p[dx] * q[dx]
+
+
+def _weights(members: list[Params], best: list[Tensor], rate: float) -> dict[str, Any]:
+    dx = len(best[0])
+    learned = [Weights(params["qk"], params["pv"]) for params in members]
+    built = {
+        "gd": construct.gd_layer(dx, 1, rate),
+        "preconditioned gd": construct.preconditioned_layer(best[0], 1),
+        "learned": learned[0],
+    }
+    matrices = [as_preconditioner(weights, dx)[0] for weights in learned]
+
+    def alike(a: Tensor, b: Tensor) -> float:
+        return float((a * b).sum() / (a.norm() * b.norm()))
+
+    return {
+        "matrices": {
+            name: {part: value[0, 0].float().tolist() for part, value in weights._asdict().items()}
+            for name, weights in built.items()
+        },
+        "cosine to the best preconditioner": [alike(a, b.float()) for a, b in zip(matrices, best, strict=True)],
+        "cosine to a multiple of the identity": [alike(a, torch.eye(dx)) for a in matrices],
+        "share of the first singular value": [
+            float(sizes[0] / sizes.sum()) for sizes in map(torch.linalg.svdvals, best)
+        ],
+    }
+
+
+def record(result: Result) -> dict[str, Any]:
+    """The result as plain data, for JSON; what is undefined is null."""
+    data = asdict(result)
+    for row in data["learners"].values():
+        for name, values in row.items():
+            row[name] = [value if np.isfinite(value) else None for value in values]
+    return data

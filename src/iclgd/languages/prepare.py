@@ -1,0 +1,178 @@
+"""What comes before labels: words drawn and split, codes fitted, and the learners tuned on training episodes.
+
+Every seed has its own split, its own non-members and its own encoder.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from iclgd.errors import Refusal
+from iclgd.languages.autoencoder import Autoencoder, train_autoencoder
+from iclgd.languages.automaton import decode
+from iclgd.languages.encoders import Encode, centred, one_hot, principal
+from iclgd.languages.expressions import language
+from iclgd.languages.membership import Membership, Split, membership, split_many, split_one
+from iclgd.languages.references import best_rate, references
+from iclgd.languages.regbench import random_languages
+from iclgd.languages.words import check_negatives, held_out, uniform
+from iclgd.linear import optimum
+from iclgd.linear.compare import Predictor
+from iclgd.linear.experiment import generator
+from iclgd.linear.train import Params, member, one_thread
+from iclgd.registry import suggest
+
+ENCODERS = ("pca", "autoencoder", "end-to-end")
+LETTERS = "abcd"  # of random languages
+CHUNK = 25_000  # episodes to tune on at a time
+TUNING = 11  # what a generator is for: the first part of its key
+
+
+@dataclass(frozen=True)
+class Data:
+    """What the numbers depend on before labels come in: words, split and codes."""
+
+    language: str = "a*bc*"
+    """A built-in name or an expression; ``random`` for as many random automata as ``languages`` says."""
+    negatives: str = "complement"
+    encoder: str = "autoencoder"
+    min_length: int = 1
+    max_length: int = 12
+    alphabet: str = ""
+    languages: int = 1000
+    dims: int = 10
+    demos: int = 20
+    seeds: int = 5
+    encoder_steps: int = 1000
+    tune: int = 200_000
+    """Training episodes that the preconditioner is fitted on; rate and penalty need fewer."""
+
+    def __post_init__(self) -> None:
+        check_negatives(self.negatives)
+        if self.encoder not in ENCODERS:
+            raise Refusal(
+                f'no encoder "{self.encoder}". {suggest(self.encoder, ENCODERS)}There are {", ".join(ENCODERS)}.'
+            )
+        if self.demos < 2 or self.demos % 2:
+            raise Refusal(f"half of the demonstrations are members: give an even number of them, not {self.demos}.")
+        if not 1 <= self.min_length <= self.max_length:
+            raise Refusal(
+                f"words of length {self.min_length} to {self.max_length} are none; lengths run upwards from 1."
+            )
+        if min(self.dims, self.seeds, self.encoder_steps, self.tune) < 1 or self.languages < 5:
+            raise Refusal("dimensions, seeds and steps are at least one, and languages at least five.")
+        if self.max_length > 40:
+            raise Refusal(f"words of {self.max_length} symbols are too long for this lab; 40 is the most.")
+
+    @property
+    def lengths(self) -> range:
+        return range(self.min_length, self.max_length + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Words split and coded, by seed, and the learners tuned on them.
+
+    None of it depends on how the episodes will be labelled: the learners are odd in the labels, so that a random sign
+    changes nothing about which rate, penalty or preconditioner is best.
+    """
+
+    splits: list[Split]
+    encoders: list[Encode]
+    rates: list[float]
+    """Of one step of plain GD."""
+    matrices: list[Tensor]
+    """The best preconditioners; none for one-hot words, which are too wide."""
+    learners: list[dict[str, Predictor]]
+    autoencoder: dict[str, Any]
+    """The autoencoder's validation curves, where there is one."""
+    examples: dict[str, list[str]]
+
+
+def prepare(data: Data) -> Prepared:
+    """Draw and split the words, fit the encoders on the training side, and tune the learners there."""
+    with one_thread():
+        splits, letters = _splits(data)
+        encoders, curves = _encoders(data, splits, len(letters))
+        tasks = [membership(s.train, code, data.demos, False) for s, code in zip(splits, encoders, strict=True)]
+        samples = [
+            task.draw(min(data.tune, CHUNK), generator(TUNING, s), torch.float64) for s, task in enumerate(tasks)
+        ]
+        wide = data.encoder == "end-to-end"
+        matrices = [] if wide else [_preconditioner(task, data.tune, s) for s, task in enumerate(tasks)]
+        tuned = [references(sample, None if wide else matrices[s]) for s, sample in enumerate(samples)]
+    first = splits[0].train[0].demos
+    examples = {"members": decode(first.members[-4:], letters), "others": decode(first.others[-4:], letters)}
+    return Prepared(splits, encoders, list(map(best_rate, samples)), matrices, tuned, curves, examples)
+
+
+def _splits(data: Data) -> tuple[list[Split], str]:
+    """The words of every seed, and their alphabet."""
+    if data.language == "random":
+        letters = "".join(sorted(set(data.alphabet or LETTERS)))
+
+        def drawn(seed: int) -> Split:
+            families = lambda random: random_languages(letters, random, (4, 8))  # noqa: E731
+            return split_many(families, data.languages, data.negatives, data.lengths, seed)
+
+    else:
+        chosen = language(data.language, data.alphabet)
+        letters = chosen.alphabet
+
+        def drawn(seed: int) -> Split:
+            return split_one(chosen, data.negatives, data.lengths, seed)
+
+    return [drawn(seed) for seed in range(data.seeds)], letters
+
+
+def _encoders(data: Data, splits: list[Split], symbols: int) -> tuple[list[Encode], dict[str, Any]]:
+    """An encoder for every seed, and the curves of the autoencoder where there is one."""
+    train_words, test_words = (
+        [np.concatenate([part for words in side for role in words for part in role]) for side in sides]
+        for sides in zip(*splits, strict=True)
+    )
+    if data.encoder == "end-to-end":
+        return [lambda words: one_hot(words, symbols)] * data.seeds, {}
+    if data.encoder == "pca":
+        fitted = [principal(one_hot(words, symbols), data.dims) for words in train_words]
+        return [_after(map_, lambda words: one_hot(words, symbols)) for map_ in fitted], {}
+    model = Autoencoder(symbols, data.max_length, data.dims)
+    trained = train_autoencoder(
+        model,
+        [_with_others(data, words, symbols, seed) for seed, words in enumerate(train_words)],
+        test_words,
+        data.encoder_steps,
+    )
+    raw = [_coder(model, member(trained.params, seed)) for seed in range(data.seeds)]
+    scaled = [centred(code(words)) for code, words in zip(raw, train_words, strict=True)]
+    return [_after(map_, code) for map_, code in zip(scaled, raw, strict=True)], trained.curves
+
+
+def _with_others(data: Data, words: np.ndarray, symbols: int, seed: int) -> np.ndarray:
+    """The training words and about as many uniform words of the training side.
+
+    A few dozen words are learned by heart; with others among them the code has to be of use for words not seen.
+    """
+    copies = -(-2000 // len(words))
+    random = np.random.default_rng([seed, 3])
+    more = uniform(2 * copies * len(words), data.lengths, symbols, random)
+    return np.concatenate([np.tile(words, (copies, 1)), more[~held_out(more, seed)][: copies * len(words)]])
+
+
+def _after(outer: Callable[[np.ndarray], np.ndarray], inner: Encode) -> Encode:
+    return lambda words: outer(inner(words))
+
+
+def _coder(model: Autoencoder, params: Params) -> Encode:
+    return lambda words: model.encode(params, torch.from_numpy(words)).numpy()
+
+
+def _preconditioner(task: Membership, episodes: int, seed: int) -> Tensor:
+    """The best preconditioner, fitted to several draws and averaged: one draw leaves noise that a cosine would show."""
+    times = -(-episodes // CHUNK)
+    draws = (task.draw(episodes // times, generator(TUNING, seed, i), torch.float64) for i in range(times))
+    return torch.stack([optimum.fitted_preconditioner(sample) for sample in draws]).mean(0)

@@ -1,0 +1,218 @@
+"""Layers trained on membership, against the learners they may have become."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from iclgd.errors import Refusal
+from iclgd.languages.autoencoder import Autoencoder, train_autoencoder
+from iclgd.languages.experiment import Experiment, as_preconditioner, run
+from iclgd.languages.prepare import prepare
+from iclgd.languages.references import best_penalty, best_rate, rank_one, references
+from iclgd.languages.suite import experiments, run_all
+from iclgd.languages.words import uniform
+from iclgd.linear import learners, optimum
+from iclgd.linear.attention import Weights
+from iclgd.linear.models import Transformer
+from iclgd.linear.train import member
+from iclgd.tasks.regression import Episodes
+
+BASE = Experiment(language="((a|b)c)*", encoder="pca", seeds=2, steps=600, tune=50_000)
+
+
+@pytest.fixture(scope="module")
+def prepared():
+    return prepare(BASE.data)
+
+
+@pytest.fixture(scope="module")
+def fixed(prepared):
+    return run(BASE, prepared)
+
+
+@pytest.fixture(scope="module")
+def signed(prepared):
+    return run(replace(BASE, labels="sign", start="gd"), prepared)
+
+
+def mean(result, learner, what):
+    return float(np.mean(result.learners[learner][what]))
+
+
+def test_with_a_fixed_language_the_labels_are_not_read(fixed):
+    assert mean(fixed, "trained", "accuracy") > 0.85
+    assert abs(mean(fixed, "trained", "accuracy") - mean(fixed, "trained", "shuffled")) < 0.02
+    assert abs(mean(fixed, "preconditioned gd", "shuffled") - 0.5) < 0.05  # GD of any kind reads them
+
+
+def test_with_a_random_sign_the_layer_is_preconditioned_gd_and_not_gd(signed):
+    assert mean(signed, "preconditioned gd", "cosine") > 0.99
+    assert mean(signed, "gd", "cosine") < 0.9
+    assert mean(signed, "preconditioned gd", "mse") < mean(signed, "gd", "mse") / 10
+    assert mean(signed, "trained", "accuracy") > 0.85
+    assert abs(mean(signed, "trained", "shuffled") - 0.5) < 0.05
+
+
+def test_the_layer_leaves_its_start_near_gd(signed):
+    cosines = signed.curves["cosine gd"]
+    assert np.mean(cosines[0]) > 0.9
+    assert np.mean(cosines[-1]) < np.mean(cosines[0])
+
+
+def test_curves_end_at_the_results(signed):
+    assert signed.curves["step"][-1] == BASE.steps
+    assert signed.curves["accuracy"][-1] == pytest.approx(signed.learners["trained"]["accuracy"])
+    assert signed.curves["mse gd"][-1] == pytest.approx(signed.learners["gd"]["mse"], rel=1e-4)
+
+
+def test_a_seed_gives_its_numbers_whoever_trains_beside_it():
+    short = replace(BASE, steps=5, episodes=50, tune=500)
+    together = run(short)
+    alone = run(replace(short, seeds=1))
+    for name, row in alone.learners.items():
+        assert row["loss"][0] == pytest.approx(together.learners[name]["loss"][0], rel=1e-4)
+
+
+@pytest.mark.slow
+def test_with_a_drawn_language_the_layer_is_preconditioned_gd_and_not_gd():
+    result = run(
+        Experiment(
+            language="random", labels="language", encoder="pca", start="gd", min_length=8, max_length=8, seeds=2,
+            batch=512, rate=0.01,
+        )
+    )  # fmt: skip
+    assert mean(result, "preconditioned gd", "cosine") > 0.99
+    assert mean(result, "gd", "cosine") < 0.92
+    assert mean(result, "trained", "accuracy") > 0.65
+    assert abs(mean(result, "trained", "shuffled") - 0.5) < 0.05
+
+
+def sample(count=4000, dx=4, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    x, query = torch.randn(count, 6, dx, generator=g).double(), torch.randn(count, 1, dx, generator=g).double()
+    w = torch.randn(count, dx, 1, generator=g).double()
+    return Episodes(x, x @ w, query, query @ w)
+
+
+def test_references_are_at_their_best():
+    episodes = sample()
+
+    def loss(w):
+        return float(learners.half_square(learners.predict(w, episodes.query), episodes.target))
+
+    rate, penalty = best_rate(episodes), best_penalty(episodes)
+    for factor in (0.9, 1.1):
+        assert loss(learners.gd(episodes.x, episodes.y, rate)) < loss(
+            learners.gd(episodes.x, episodes.y, rate * factor)
+        )
+    for factor in (10, 100):
+        best = loss(learners.ridge(episodes.x, episodes.y, penalty))
+        assert best < loss(learners.ridge(episodes.x, episodes.y, penalty * factor))
+    assert set(references(episodes, None)) == {"gd", "ridge", "3 nearest"}
+
+
+def test_a_step_that_cannot_help_has_rate_zero():
+    episodes = sample()
+    assert best_rate(episodes._replace(target=-episodes.target)) == 0
+
+
+def test_the_rank_one_preconditioner_is_of_rank_one_and_no_worse_than_cutting_the_best_one():
+    episodes = sample()
+    best = optimum.fitted_preconditioner(episodes)
+    found = rank_one(episodes, best)
+    u, s, v = torch.linalg.svd(best)
+    cut = s[0] * torch.outer(u[:, 0], v[0])
+
+    def loss(matrix):
+        w = learners.preconditioned(episodes.x, episodes.y, matrix)
+        return float(learners.half_square(learners.predict(w, episodes.query), episodes.target))
+
+    assert torch.linalg.matrix_rank(found) == 1
+    assert loss(best) < loss(found) < loss(cut) + 1e-9
+
+
+def test_a_layer_is_a_preconditioner_a_fixed_answer_and_a_term_without_labels():
+    g = torch.Generator().manual_seed(0)
+    model = Transformer(3, start=0.5)
+    params = {name: value.double() for name, value in model.init(0).items()}
+    y = (torch.randint(2, (5, 8, 1), generator=g) * 2 - 1).double()
+    x, query = torch.randn(5, 8, 3, generator=g).double(), torch.randn(5, 1, 3, generator=g).double()
+    weights = Weights(params["qk"], params["pv"])
+    a, r = as_preconditioner(weights, 3)
+    b, s = (y * x).mean(1), x.mT @ x / 8
+    plain = -(weights.pv[0, 0][3, :3] @ s @ weights.qk[0, 0][:3, :3])  # p_xᵀ S Q_xx
+    expected = ((b @ a + r + plain) * query[:, 0]).sum(-1)
+    answer = model.predict(params, Episodes(x, y, query, query[..., :1]))
+    assert torch.allclose(answer[:, 0, 0], expected, atol=1e-12)
+
+
+def test_the_autoencoder_restores_words_it_has_not_seen():
+    random = np.random.default_rng(0)
+    model = Autoencoder(symbols=2, width=4, dx=6, hidden=24)
+    words = [uniform(400, range(1, 5), 2, random) for _ in range(2)]
+    trained = train_autoencoder(model, words, words, 300)
+    assert np.mean(trained.curves["loss"][-1]) < 0.2 * np.mean(trained.curves["loss"][0])
+    assert np.mean(trained.curves["words"][-1]) > 0.9
+    params = member(trained.params, 0)
+    seen = torch.from_numpy(words[0])
+    restored = model.decode(params, model.encode(params, seen)).argmax(-1)
+    assert (restored == seen).all(-1).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("encoder", ["autoencoder", "end-to-end"])
+def test_the_other_encoders_run(encoder):
+    result = run(replace(BASE, encoder=encoder, labels="sign", steps=3, encoder_steps=3, episodes=40, tune=500))
+    assert ("gd on learned features" in result.learners) == (encoder == "end-to-end")
+    assert ("preconditioned gd" in result.learners) == (encoder == "autoencoder")
+    assert bool(result.autoencoder) == (encoder == "autoencoder")
+    assert all(np.isfinite(result.learners["trained"]["loss"]))
+
+
+def test_more_layers_run_and_have_no_construction_beside_them(prepared):
+    result = run(replace(BASE, labels="sign", layers=2, steps=3, episodes=40), prepared)
+    assert not result.weights
+
+
+def test_the_set_has_every_kind_once():
+    cells = experiments(seeds=2)
+    assert len(set(cells)) == len(cells)
+    assert {cell.labels for cell in cells} == {"fixed", "sign", "language"}
+    assert {cell.encoder for cell in cells} == {"autoencoder", "pca", "end-to-end"}
+    assert {cell.layers for cell in cells} == {1, 2}
+
+
+def test_the_set_shares_what_is_prepared_and_keeps_its_order():
+    cells = [replace(BASE, labels=labels, steps=2, episodes=40, tune=500) for labels in ("sign", "fixed")]
+    counted = []
+    results = run_all(cells, 1, counted.append)
+    assert [result.experiment for result in results] == cells
+    assert counted == [2]
+
+
+@pytest.mark.parametrize(
+    "given, sentence",
+    [
+        ({"labels": "signs"}, "Did you mean sign"),
+        ({"negatives": "edit"}, "Did you mean edits"),
+        ({"encoder": "pcb"}, "Did you mean pca"),
+        ({"start": "zero"}, "There are random, gd"),
+        ({"demos": 7}, "an even number of them, not 7"),
+        ({"labels": "language"}, "--language random together"),
+        ({"language": "random"}, "--language random together"),
+        ({"min_length": 5, "max_length": 4}, "lengths run upwards"),
+        ({"max_length": 60}, "too long"),
+        ({"rate": 0.0}, "give a positive one"),
+        ({"steps": 0}, "counts of at least one"),
+        ({"seeds": 0}, "at least one"),
+    ],
+)
+def test_what_cannot_be_run_gets_a_sentence(given, sentence):
+    with pytest.raises(Refusal, match=sentence):
+        replace(BASE, **given)
+
+
+def test_too_many_dimensions_get_a_sentence():
+    with pytest.raises(Refusal, match=r"lower --dims"):
+        prepare(replace(BASE, dims=40).data)

@@ -1,0 +1,201 @@
+"""Words, labels and splits: nothing gives the answer away."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chisquare
+
+from iclgd.errors import Refusal
+from iclgd.languages.automaton import decode, encode
+from iclgd.languages.encoders import centred, one_hot, principal
+from iclgd.languages.expressions import language
+from iclgd.languages.membership import accuracy, membership, shuffled, side, split_many, split_one
+from iclgd.languages.regbench import random_languages
+from iclgd.languages.words import NEGATIVES, asked, distinct, edits, held_out, labelled, uniform
+
+LENGTHS = range(1, 13)
+
+
+def lengths(words, symbols):
+    return (words < symbols).sum(1)
+
+
+def strings(words):
+    return {tuple(row) for row in words.tolist()}
+
+
+@pytest.mark.parametrize("kind", NEGATIVES)
+@pytest.mark.parametrize("name", ["document-1", "document-2", "document-3", "tomita-4", "tomita-7"])
+def test_members_are_members_others_are_not_and_none_comes_twice(name, kind):
+    found = language(name)
+    words = labelled(found, kind, LENGTHS, 64, np.random.default_rng(0))
+    assert found.accepts(words.members).all()
+    assert not found.accepts(words.others).any()
+    assert len(strings(words.members)) == len(words.members)
+    assert len(strings(words.others)) == len(words.others)
+    assert len(words.members) == pytest.approx(len(words.others), rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["edits", "complement"])
+@pytest.mark.parametrize("name", ["document-1", "document-2", "document-3", "tomita-4"])
+def test_length_gives_nothing_away(name, kind):
+    found = language(name)
+    words = labelled(found, kind, LENGTHS, 64, np.random.default_rng(0))
+    ours, theirs = (np.bincount(lengths(part, found.symbols), minlength=13) for part in words)
+    assert (ours == theirs).all()
+
+
+def test_random_negatives_ignore_the_language():
+    """Members of ((a|b)c)* have even lengths; blind negatives have all lengths alike."""
+    words = labelled(language("document-2"), "random", LENGTHS, 64, np.random.default_rng(0))
+    odd = lengths(words.others, 3) % 2
+    assert 0.3 < odd.mean() < 0.7
+
+
+def test_hard_negatives_are_one_or_two_edits_from_a_member():
+    found = language("document-2")
+    words = labelled(found, "edits", range(6, 7), 8, np.random.default_rng(0))
+
+    def one_edit(word):
+        spots = range(len(word))
+        replaced = {word[:i] + c + word[i + 1 :] for i in spots for c in "abc"}
+        moved = {(r := word[:i] + word[i + 1 :])[:j] + c + r[j:] for i in spots for j in spots for c in "abc"}
+        return replaced | moved
+
+    members = decode(found.words(np.arange(8), 6), "abc")
+    near = set().union(*(one_edit(w) for m in members for w in {m} | one_edit(m)))
+    assert set(decode(words.others, "abc")) <= near
+
+
+def test_an_edit_keeps_the_length_and_reaches_every_neighbour():
+    word = encode(["abca"], "abc")
+    reached = set(decode(edits(np.repeat(word, 5000, 0), 3, np.random.default_rng(0)), "abc"))
+    assert {len(other) for other in reached} == {4}
+    spots = range(4)
+    moved = {(r := "abca"[:i] + "abca"[i + 1 :])[:j] + c + r[j:] for i in spots for j in spots for c in "abc"}
+    assert reached == moved | {"abca"}  # a replacement is a move to the same place
+
+
+def test_complement_negatives_are_uniform():
+    found, random = language("a*bc*"), np.random.default_rng(0)
+    draws = [decode(labelled(found, "complement", range(3, 4), 64, random).others, "abc") for _ in range(2000)]
+    counts = {}
+    for word in itertools.chain(*draws):
+        counts[word] = counts.get(word, 0) + 1
+    assert len(counts) == 27 - 3
+    assert chisquare(list(counts.values())).pvalue > 1e-3
+
+
+def test_a_words_side_depends_on_the_word_and_the_seed_alone():
+    words = distinct(uniform(5000, range(6, 13), 3, np.random.default_rng(0)))
+    shown = held_out(words, 0)
+    assert (held_out(words[::-1], 0) == shown[::-1]).all()
+    assert shown.mean() == pytest.approx(0.4, abs=0.03)
+    assert asked(words, 0).mean() == pytest.approx(0.5, abs=0.03)
+    assert (asked(words, 0) & shown).mean() == pytest.approx(0.2, abs=0.03)  # independent
+    assert (held_out(words, 1) & shown).mean() == pytest.approx(0.16, abs=0.03)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_string_is_on_two_sides(seed):
+    split = split_one(language("document-3"), "complement", LENGTHS, seed)
+    parts = [strings(np.concatenate(role)) for (words,) in split for role in words]
+    for a, b in itertools.combinations(parts, 2):
+        assert not a & b
+
+
+def test_no_language_and_no_string_is_on_two_sides():
+    drawn = []
+
+    def families(random):
+        for found in random_languages("abcd", random, (4, 6)):
+            drawn.append(found)
+            yield found
+
+    split = split_many(families, 20, "complement", range(1, 9), 0)
+    assert (len(split.train), len(split.test)) == (16, 4)
+    train, test = (strings(np.concatenate([p for words in part for role in words for p in role])) for part in split)
+    assert not train & test
+    last = split.test[-1]
+    assert drawn[-1].accepts(last.demos.members).all()
+    assert not drawn[-1].accepts(last.queries.others).any()
+
+
+@pytest.mark.parametrize(
+    "name, alphabet, sentence",
+    [
+        ("a{13}", "", "has no words of length 1 to 12"),
+        ("(a|b)*", "", "nothing to tell apart"),
+        ("tomita-1", "", "too small for the split"),
+        ("abc|cba", "", "too small for the split"),
+        ("[^ab]", "", "has no words"),
+    ],
+)
+def test_a_language_that_cannot_be_split_gets_a_sentence(name, alphabet, sentence):
+    with pytest.raises(Refusal, match=sentence):
+        split_one(language(name, alphabet), "complement", LENGTHS, 0)
+
+
+@pytest.fixture(scope="module")
+def task():
+    words = [side(labelled(language(n), "complement", LENGTHS, 64, np.random.default_rng(0)), 0, False) for n in NAMES]
+    return words, membership(words, lambda w: one_hot(w, 3), 10, signs=False)
+
+
+NAMES = ("document-1", "document-2")
+
+
+def test_episodes_are_balanced_labelled_right_and_never_ask_what_they_show(task):
+    _, family = task
+    drawn = family.draw(400, torch.Generator().manual_seed(0))
+    assert (drawn.y.sum(1) == 0).all()
+    assert drawn.target.mean().abs() < 0.15
+    back = drawn.x.unflatten(-1, (12, 4)).argmax(-1).numpy()  # one-hot codes are words again
+    queries = drawn.query.unflatten(-1, (12, 4)).argmax(-1).numpy()[:, 0]
+    languages = [language(name) for name in NAMES]
+    used = set()
+    for rows, labels, query, target in zip(back, drawn.y[..., 0].numpy(), queries, drawn.target[:, 0, 0], strict=True):
+        fits = [i for i, one in enumerate(languages) if (one.accepts(rows) == (labels > 0)).all()]
+        used |= set(fits)
+        assert any(languages[i].accepts(query[None])[0] == (target > 0) for i in fits)
+        assert tuple(query) not in strings(rows)
+    assert used == {0, 1}
+
+
+def test_a_random_sign_turns_all_labels_of_an_episode(task):
+    words, _ = task
+    family = membership(words[:1], lambda w: one_hot(w, 3), 10, signs=True)
+    drawn = family.draw(500, torch.Generator().manual_seed(0))
+    found = language(NAMES[0])
+    back = drawn.x.unflatten(-1, (12, 4)).argmax(-1).numpy()
+    sign = np.array([found.accepts(rows) for rows in back]) * 2 - 1
+    turned = (sign * drawn.y[..., 0].numpy()).mean(1)
+    assert set(turned.tolist()) == {-1.0, 1.0}
+    assert abs(turned.mean()) < 0.15
+
+
+def test_shuffling_moves_labels_only(task):
+    drawn = task[1].draw(50, torch.Generator().manual_seed(0))
+    mixed = shuffled(drawn, torch.Generator().manual_seed(1))
+    assert (mixed.y.sort(1).values == drawn.y.sort(1).values).all()
+    assert (mixed.y != drawn.y).float().mean() == pytest.approx(0.5, abs=0.1)
+    assert mixed.x is drawn.x
+
+
+def test_accuracy_counts_signs():
+    assert accuracy(torch.tensor([[0.2], [-3.0], [0.1]]), torch.tensor([[1.0], [-1.0], [-1.0]])) == pytest.approx(2 / 3)
+
+
+def test_principal_components_are_orthogonal_scaled_and_refused_beyond_the_rank():
+    x = one_hot(uniform(300, LENGTHS, 3, np.random.default_rng(0)), 3)
+    codes = principal(x, 10)(x)
+    assert np.abs(codes.mean(0)).max() < 1e-4
+    spread = codes.T @ codes / len(codes)
+    assert np.trace(spread) == pytest.approx(10, rel=1e-4)
+    assert np.abs(spread - np.diag(np.diag(spread))).max() < 1e-3
+    assert (np.diff(np.diag(spread)) <= 1e-4).all()
+    assert np.square(centred(x)(x)).sum(1).mean() == pytest.approx(x.shape[1], rel=1e-4)
+    with pytest.raises(Refusal, match="span 35 dimensions, fewer than 40"):
+        principal(x, 40)
