@@ -19,6 +19,8 @@ from iclgd.engine import serial
 from little import little_model, little_task
 
 SOURCE = str(Path(iclgd.__file__).parents[1])
+# sums depend on how many threads share them: other processes use as many as conftest.py sets here
+SAME_THREADS = {**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1"}
 SMALL = ("--k", 3, "--queries", 4, "--device", "cpu")
 
 
@@ -63,9 +65,7 @@ SWEEP = ("--lr", "0,1e-2,3e38", "--seeds", 2, "--init", "trained,random")
 def study(place):
     """Two learners at three rates, one of them zero and one far too large, in a process of its own."""
     command = [sys.executable, "-c", "from iclgd.cli import main; main()", *args(place, place / "study", *SWEEP)]
-    done = subprocess.run(
-        list(map(str, command)), env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, text=True
-    )
+    done = subprocess.run(list(map(str, command)), env=SAME_THREADS, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return place / "study", done.stdout, done.stderr
 
@@ -219,7 +219,7 @@ def test_a_study_killed_while_it_writes_a_cell_has_whole_cells_only_and_the_same
     marker, cut, whole = tmp_path / "writing", tmp_path / "cut", tmp_path / "whole"
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(marker), *map(str, args(place, cut, *PLAIN))],
-        env={**os.environ, "PYTHONPATH": SOURCE},
+        env=SAME_THREADS,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
@@ -43,6 +44,7 @@ class Store:
                 "python": sys.version.split()[0],
                 "machine": platform.machine(),
                 "device": device,
+                "threads": torch.get_num_threads(),  # sums on a CPU depend on it in their last bits
                 "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                 "seconds": round(seconds, 1),
             },
