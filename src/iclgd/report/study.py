@@ -15,12 +15,23 @@ from iclgd.report.terminal import markdown
 from iclgd.run import METRICS
 
 CAPTIONS = {
-    "layers-prompt": "Likeness by layer, at the prompt's last token. Bands are 95% intervals over queries and seeds; "
-    "thin dotted and dashed lines are nulls.",
-    "layers-label": "The same at the class-0 label word, where the code of Dai 2022 and Deutch 2023 measured.",
-    "alpha": "α: SimAM_Δ between two finetuned learners at one learning rate, at the label word.",
-    "gradients": "Norm of the gradient of the trained parameters, by layer and demonstration, before clipping.",
-    "rates": "Likeness and accuracy against learning rate: likeness that follows the step size says little by itself.",
+    "layers-prompt": (
+        "Likeness by layer, at the prompt's last token",
+        "Bands are 95% intervals over queries and seeds; thin dotted and dashed lines are nulls.",
+    ),
+    "layers-label": (
+        "Likeness by layer, at the class-0 label word",
+        "Where the code of Dai 2022 and Deutch 2023 measured.",
+    ),
+    "alpha": ("α by task", "SimAM_Δ between two finetuned learners at one learning rate, at the label word."),
+    "gradients": (
+        "Gradient norms",
+        "Of the trained parameters, by layer and demonstration, before clipping; first task and seed.",
+    ),
+    "rates": (
+        "Likeness and accuracy against learning rate",
+        "Likeness that follows the step size says little by itself.",
+    ),
 }
 
 
@@ -31,10 +42,12 @@ def write_study(folder: Path, comparison: Comparison, title: str, repeat: str) -
     record = {"spec": spec, "title": title, "estimates": _estimates(comparison), "cells": _facts(comparison)}
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / "record.json").write_text(text + "\n", encoding="utf-8")
-    sections = _tables(comparison)
+    first, *others = _tables(comparison)
+    figures = []
     for name, drawing in draw_all(comparison):
         save(drawing, folder, name)
-        sections.append(Section(CAPTIONS[name].split(".")[0].split(":")[0], CAPTIONS[name], figure=drawing))
+        figures.append(Section(*CAPTIONS[name], figure=drawing))
+    sections = [first, *figures, *others]
     write_page(folder / "index.html", "Reading against training", title, sections, repeat)
     text = "\n\n".join(f"### {s.title}\n\n{markdown(s.header, s.rows)}" for s in sections if s.rows)
     (folder / "tables.md").write_text(f"{title}\n\n{text}\n", encoding="utf-8")
