@@ -36,7 +36,7 @@ def milliseconds(work: Callable[[], object], repeats: int = 7, clock: Callable[[
 
 def fit(experiment: Experiment, seeds: list[int]) -> None:
     model, adam = experiment.model, Adam(torch.full((len(seeds),), experiment.rate))
-    batches = stream(experiment.family, seeds, experiment.batch)
+    batches = stream([(seed, experiment.family.draw) for seed in seeds], experiment.batch)
     train(model.loss, stack([model.init(s) for s in seeds]), batches, STEPS, adam)
 
 
@@ -122,7 +122,7 @@ def public_shape() -> None:
 
     def ours() -> None:
         adam = Adam(torch.tensor([1e-3]))
-        train(e.model.loss, stack([e.model.init(0)]), stream(e.family, [0], batch), 20, adam)
+        train(e.model.loss, stack([e.model.init(0)]), stream([(0, e.family.draw)], batch), 20, adam)
 
     jax_ms, torch_ms = (milliseconds(work, 7, time.perf_counter) / 20 for work in (theirs, ours))  # JAX has threads
     print(f"\none seed, batch {batch}, drawing included, ms a step\n")

@@ -308,3 +308,21 @@ def test_a_damaged_cell_is_named_and_what_to_do_about_it(study, place, capsys, t
     said = refused(capsys, tmp_path, *args(place, copied, *SWEEP))
     assert str(damaged.parent) in said
     assert "remove that folder and run again" in said
+
+
+def test_a_study_begun_with_other_data_is_not_mixed_with_these(study, place, capsys, tmp_path):
+    copied, data = tmp_path / "copy", place / "mine.csv"
+    shutil.copytree(study[0], copied)
+    before = data.read_text()
+    try:
+        data.write_text(before.replace("red", "rose"))
+        assert "was begun with other examples" in refused(capsys, tmp_path, *args(place, copied, *SWEEP))
+    finally:
+        data.write_text(before)
+
+
+def test_overwriting_keeps_the_old_study_until_there_is_something_new(study, place, capsys, tmp_path):
+    copied = tmp_path / "copy"
+    shutil.copytree(study[0], copied)
+    refused(capsys, tmp_path, *args(place, copied, "--overwrite", "--model", tmp_path / "none"))
+    assert (copied / "index.html").is_file()

@@ -1,14 +1,13 @@
 """`iclgd dual` as a user meets it."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from iclgd.cli import main
-from iclgd.dual.small import Recipe
-from iclgd.report.dual_panels import panels_spec
-from iclgd.spec import key
+from iclgd.languages.prepare import Data
 from tiny import tiny_model, tiny_tokenizer
 
 SMALL = ["--seeds", "2", "--epochs", "2", "--steps", "2", "--batch", "8"]
@@ -48,8 +47,33 @@ def test_train_makes_the_panels_and_keeps_what_is_there(capsys: pytest.CaptureFi
 
 
 def test_a_folder_is_named_by_what_was_asked() -> None:
-    asked = [panels_spec(["linear"], 10, demos, Recipe()) for demos in (15, 15, 16)]
-    assert key(asked[0]) == key(asked[1]) != key(asked[2])
+    for demos in ("15", "16"):
+        main(["dual", "train", "--task", "linear", "--demos", demos, *SMALL])
+    assert len(list(Path("runs").iterdir())) == 2
+
+
+def test_train_takes_a_regular_language_and_tests_on_words_that_were_not_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iclgd.languages.prepare.Data", partial(Data, encoder_steps=5))
+    main(["dual", "train", "--language", "a*bc*", "--dx", "4", *SMALL])
+    out = capsys.readouterr().out
+    assert "a*bc* · the best constant has 1.000" in out  # half of the words are members, so labels ±1 have variance 1
+    assert "20 demonstrations · 4 inputs" in out
+
+
+@pytest.mark.parametrize(
+    "args, sentence",
+    [
+        (["--language", "a*(b"], "is not a regular expression"),
+        (["--language", "a*bc*", "--demos", "7"], "an even number"),
+        (["--language", "a*bc*", "--task", "linear"], "give --task or --language"),
+    ],
+)
+def test_a_language_that_cannot_be_trained_on_gets_a_sentence(
+    capsys: pytest.CaptureFixture[str], args: list[str], sentence: str
+) -> None:
+    assert sentence in refused(capsys, "train", *args, *SMALL)
 
 
 def test_check_says_the_residual_leaves_a_page_and_an_episode_that_can_be_asked_again(

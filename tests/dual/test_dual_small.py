@@ -1,4 +1,4 @@
-"""Modified attention trained on regressions."""
+"""Modified attention trained on regressions and on anything that draws episodes."""
 
 from dataclasses import replace
 
@@ -6,12 +6,16 @@ import pytest
 import torch
 
 from iclgd.dual.modified import Augmented, Block, Modification, Negative, Regularised, RegularisedSlide, dual_of
-from iclgd.dual.small import ARMS, LINKS, NORMAL, Arm, Recipe, curves, find_task, loss, predict, start
+from iclgd.dual.small import ARMS, LINKS, NORMAL, Arm, Recipe, Source, Task, curves, find_task, loss, predict, start
 from iclgd.errors import Refusal
 from iclgd.linear.train import Params
 from iclgd.tasks.regression import Episodes, Regression
 
 SHORT = Recipe(seeds=2, epochs=3, steps=5, batch=16, test=64)
+
+
+def same(task: Task, seeds: int = SHORT.seeds) -> list[Source]:
+    return [Source(task, task)] * seeds
 
 
 def moved(params: Params) -> Params:
@@ -38,8 +42,8 @@ def test_the_layer_that_is_trained_is_one_gradient_step_of_its_dual(arm: Arm) ->
 
 @pytest.mark.parametrize("zero", [Regularised(0.0), RegularisedSlide(0.0), Negative(3, 0.0), Augmented(0.0)])
 def test_training_at_strength_zero_gives_the_unmodified_curve_bit_for_bit(zero: Modification) -> None:
-    task = find_task("linear", 4, 6)
-    assert torch.equal(curves(task, NORMAL, SHORT), curves(task, replace(NORMAL, fixed=zero), SHORT))
+    sources = same(find_task("linear", 4, 6))
+    assert torch.equal(curves(sources, NORMAL, SHORT), curves(sources, replace(NORMAL, fixed=zero), SHORT))
 
 
 def test_augmented_arms_start_as_the_unmodified_layer() -> None:
@@ -51,16 +55,17 @@ def test_augmented_arms_start_as_the_unmodified_layer() -> None:
 
 
 def test_a_curve_has_every_epoch_of_every_seed_and_comes_out_the_same_again() -> None:
-    task = find_task("linear", 4, 6)
-    first, second = (curves(task, NORMAL, SHORT) for _ in range(2))
+    sources = same(find_task("linear", 4, 6))
+    first, second = (curves(sources, NORMAL, SHORT) for _ in range(2))
     assert first.shape == (SHORT.epochs + 1, 2)
     assert (first[:, 0] != first[:, 1]).all()
     assert torch.equal(first, second)
 
 
 def test_training_beats_the_best_constant_and_negatives_beat_normal() -> None:
-    task, recipe = find_task("linear", 4, 10), Recipe(seeds=3, epochs=10, steps=25, batch=64, rate=0.02, test=1024)
-    normal, negative = curves(task, NORMAL, recipe)[-1], curves(task, ARMS[-1], recipe)[-1]
+    recipe = Recipe(seeds=4, epochs=40, steps=25, batch=64, rate=0.02, test=1024)
+    sources = same(find_task("linear", 4, 10), 4)
+    normal, negative = curves(sources, NORMAL, recipe)[-1], curves(sources, ARMS[-1], recipe)[-1]
     assert normal.max() < 0.9  # the best constant has 1
     assert (negative < normal).all()
 
@@ -81,11 +86,20 @@ def test_any_object_that_draws_episodes_can_be_trained_on() -> None:
     class Flipped:
         """The sign of the labels is drawn with the episode, as in a language's membership task."""
 
-        def draw(self, episodes: int, generator: torch.Generator) -> Episodes:
+        def draw(self, episodes: int, generator: torch.Generator, /) -> Episodes:
             drawn = find_task("linear", 3, 5).draw(episodes, generator)
             return drawn._replace(y=drawn.y.sign(), target=drawn.target.sign())
 
-    assert curves(Flipped(), NORMAL, SHORT).isfinite().all()
+    assert curves(same(Flipped()), NORMAL, SHORT).isfinite().all()
+
+
+def test_a_seed_trains_on_its_own_source_and_is_judged_on_its_test_side() -> None:
+    near, far = find_task("linear", 4, 6), find_task("exponential", 4, 6)
+    mixed = curves([Source(near, near), Source(far, near)], NORMAL, SHORT)
+    alone = curves([Source(near, near), Source(near, near)], NORMAL, SHORT)
+    assert torch.equal(mixed[:, 0], alone[:, 0])  # whatever trains beside it
+    assert torch.equal(mixed[0], alone[0])  # judged on the same side: alike before training
+    assert mixed[-1, 1] != alone[-1, 1]
 
 
 def test_families_of_the_linear_lab_are_tasks_too() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from iclgd.cli import main
 
-SMALL = ["--seeds", "2", "--steps", "4", "--encoder-steps", "4", "--episodes", "40", "--batch", "8", "--tune", "500"]
+SMALL = ["--seeds", "2", "--steps", "4", "--encoder-steps", "4", "--episodes", "40", "--batch", "8"]
 
 
 def iclgd(*words):

@@ -10,16 +10,16 @@ from iclgd.errors import Refusal
 from iclgd.languages.autoencoder import Autoencoder, train_autoencoder
 from iclgd.languages.experiment import Experiment, as_preconditioner, run
 from iclgd.languages.prepare import prepare
-from iclgd.languages.references import best_penalty, best_rate, rank_one, references
+from iclgd.languages.references import best_penalty, references
 from iclgd.languages.suite import experiments, run_all
 from iclgd.languages.words import uniform
-from iclgd.linear import learners, optimum
+from iclgd.linear import learners
 from iclgd.linear.attention import Weights
 from iclgd.linear.models import Transformer
 from iclgd.linear.train import member
 from iclgd.tasks.regression import Episodes
 
-BASE = Experiment(language="((a|b)c)*", encoder="pca", seeds=2, steps=600, tune=50_000)
+BASE = Experiment(language="((a|b)c)*", encoder="pca", seeds=2, steps=600)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def fixed(prepared):
 
 @pytest.fixture(scope="module")
 def signed(prepared):
-    return run(replace(BASE, labels="sign", start="gd"), prepared)
+    return run(replace(BASE, labels="sign", start="gd", queries=32), prepared)
 
 
 def mean(result, learner, what):
@@ -48,7 +48,7 @@ def test_with_a_fixed_language_the_labels_are_not_read(fixed):
 
 
 def test_with_a_random_sign_the_layer_is_preconditioned_gd_and_not_gd(signed):
-    assert mean(signed, "preconditioned gd", "cosine") > 0.99
+    assert min(signed.learners["preconditioned gd"]["cosine"]) > 0.999
     assert mean(signed, "gd", "cosine") < 0.9
     assert mean(signed, "preconditioned gd", "mse") < mean(signed, "gd", "mse") / 10
     assert mean(signed, "trained", "accuracy") > 0.85
@@ -68,11 +68,12 @@ def test_curves_end_at_the_results(signed):
 
 
 def test_a_seed_gives_its_numbers_whoever_trains_beside_it():
-    short = replace(BASE, steps=5, episodes=50, tune=500)
+    short = replace(BASE, steps=5, episodes=50)
     together = run(short)
-    alone = run(replace(short, seeds=1))
-    for name, row in alone.learners.items():
-        assert row["loss"][0] == pytest.approx(together.learners[name]["loss"][0], rel=1e-4)
+    for i in range(2):
+        alone = run(replace(short, seed=i, seeds=1))
+        for name, row in alone.learners.items():
+            assert row["loss"][0] == pytest.approx(together.learners[name]["loss"][i], rel=1e-4)
 
 
 @pytest.mark.slow
@@ -80,7 +81,7 @@ def test_with_a_drawn_language_the_layer_is_preconditioned_gd_and_not_gd():
     result = run(
         Experiment(
             language="random", labels="language", encoder="pca", start="gd", min_length=8, max_length=8, seeds=2,
-            batch=512, rate=0.01,
+            queries=32,
         )
     )  # fmt: skip
     assert mean(result, "preconditioned gd", "cosine") > 0.99
@@ -102,35 +103,11 @@ def test_references_are_at_their_best():
     def loss(w):
         return float(learners.half_square(learners.predict(w, episodes.query), episodes.target))
 
-    rate, penalty = best_rate(episodes), best_penalty(episodes)
-    for factor in (0.9, 1.1):
-        assert loss(learners.gd(episodes.x, episodes.y, rate)) < loss(
-            learners.gd(episodes.x, episodes.y, rate * factor)
-        )
+    penalty = best_penalty(episodes)
     for factor in (10, 100):
         best = loss(learners.ridge(episodes.x, episodes.y, penalty))
         assert best < loss(learners.ridge(episodes.x, episodes.y, penalty * factor))
-    assert set(references(episodes, None)) == {"gd", "ridge", "3 nearest"}
-
-
-def test_a_step_that_cannot_help_has_rate_zero():
-    episodes = sample()
-    assert best_rate(episodes._replace(target=-episodes.target)) == 0
-
-
-def test_the_rank_one_preconditioner_is_of_rank_one_and_no_worse_than_cutting_the_best_one():
-    episodes = sample()
-    best = optimum.fitted_preconditioner(episodes)
-    found = rank_one(episodes, best)
-    u, s, v = torch.linalg.svd(best)
-    cut = s[0] * torch.outer(u[:, 0], v[0])
-
-    def loss(matrix):
-        w = learners.preconditioned(episodes.x, episodes.y, matrix)
-        return float(learners.half_square(learners.predict(w, episodes.query), episodes.target))
-
-    assert torch.linalg.matrix_rank(found) == 1
-    assert loss(best) < loss(found) < loss(cut) + 1e-9
+    assert set(references(episodes, 0.1, None)) == {"gd", "ridge", "3 nearest"}
 
 
 def test_a_layer_is_a_preconditioner_a_fixed_answer_and_a_term_without_labels():
@@ -152,7 +129,7 @@ def test_the_autoencoder_restores_words_it_has_not_seen():
     random = np.random.default_rng(0)
     model = Autoencoder(symbols=2, width=4, dx=6, hidden=24)
     words = [uniform(400, range(1, 5), 2, random) for _ in range(2)]
-    trained = train_autoencoder(model, words, words, 300)
+    trained = train_autoencoder(model, words, words, [0, 1], 300)
     assert np.mean(trained.curves["loss"][-1]) < 0.2 * np.mean(trained.curves["loss"][0])
     assert np.mean(trained.curves["words"][-1]) > 0.9
     params = member(trained.params, 0)
@@ -163,7 +140,7 @@ def test_the_autoencoder_restores_words_it_has_not_seen():
 
 @pytest.mark.parametrize("encoder", ["autoencoder", "end-to-end"])
 def test_the_other_encoders_run(encoder):
-    result = run(replace(BASE, encoder=encoder, labels="sign", steps=3, encoder_steps=3, episodes=40, tune=500))
+    result = run(replace(BASE, encoder=encoder, labels="sign", steps=3, encoder_steps=3, episodes=40))
     assert ("gd on learned features" in result.learners) == (encoder == "end-to-end")
     assert ("preconditioned gd" in result.learners) == (encoder == "autoencoder")
     assert bool(result.autoencoder) == (encoder == "autoencoder")
@@ -184,7 +161,7 @@ def test_the_set_has_every_kind_once():
 
 
 def test_the_set_shares_what_is_prepared_and_keeps_its_order():
-    cells = [replace(BASE, labels=labels, steps=2, episodes=40, tune=500) for labels in ("sign", "fixed")]
+    cells = [replace(BASE, labels=labels, steps=2, episodes=40) for labels in ("sign", "fixed")]
     counted = []
     results = run_all(cells, 1, counted.append)
     assert [result.experiment for result in results] == cells
@@ -206,6 +183,7 @@ def test_the_set_shares_what_is_prepared_and_keeps_its_order():
         ({"rate": 0.0}, "give a positive one"),
         ({"steps": 0}, "counts of at least one"),
         ({"seeds": 0}, "at least one"),
+        ({"queries": 0}, "counts of at least one"),
     ],
 )
 def test_what_cannot_be_run_gets_a_sentence(given, sentence):

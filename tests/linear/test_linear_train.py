@@ -20,7 +20,13 @@ TASK = Regression(Inputs.uniform(4), LinearMap.isotropic(4), 6)
 
 def trained(model, seeds, rates, steps=40, task=TASK, batch=16, clip=None):
     adam = Adam(torch.tensor(rates), clip=clip)
-    return train(model.loss, stack([model.init(s) for s in seeds]), stream(task, seeds, batch), steps, adam)
+    return train(
+        model.loss,
+        stack([model.init(s) for s in seeds]),
+        stream([(seed, task.draw) for seed in seeds], batch),
+        steps,
+        adam,
+    )
 
 
 @pytest.mark.parametrize("attention", ["linear", "softmax", "rbf"])
@@ -46,8 +52,8 @@ def test_a_narrow_mlp_padded_with_zero_units_trains_as_the_narrow_one():
         padded[name][(..., *index)] = value
     wide_params = stack([wide.init(1), padded])
     adam = Adam(torch.tensor([0.01, 0.01]))
-    both = train(wide.loss, wide_params, stream(TASK, [1, 0], 16), 30, adam)
-    alone = train(narrow.loss, stack([small]), stream(TASK, [0], 16), 30, Adam(torch.tensor([0.01])))
+    both = train(wide.loss, wide_params, stream([(seed, TASK.draw) for seed in [1, 0]], 16), 30, adam)
+    alone = train(narrow.loss, stack([small]), stream([(0, TASK.draw)], 16), 30, Adam(torch.tensor([0.01])))
     torch.testing.assert_close(both.loss[:, 1], alone.loss[:, 0], rtol=1e-4, atol=1e-6)
 
 
@@ -56,12 +62,12 @@ def test_adam_and_clipping_are_those_of_torch():
     ours = train(
         model.loss,
         stack([model.init(3)]),
-        stream(TASK, [3], 16),
+        stream([(3, TASK.draw)], 16),
         25,
         Adam(torch.tensor([0.02]), betas=(0.8, 0.95), clip=0.05, decay=False),
     )
     params = {name: value.clone().requires_grad_() for name, value in model.init(3).items()}
-    theirs, batches = torch.optim.Adam(params.values(), 0.02, betas=(0.8, 0.95)), stream(TASK, [3], 16)
+    theirs, batches = torch.optim.Adam(params.values(), 0.02, betas=(0.8, 0.95)), stream([(3, TASK.draw)], 16)
     for step in range(25):
         theirs.zero_grad()
         model.loss(params, Episodes(*(part[0] for part in batches(step)))).backward()
@@ -81,7 +87,7 @@ def test_a_member_that_diverges_hurts_no_other_and_all_that_do_are_refused():
 
 
 def test_batches_depend_on_seed_and_step_alone():
-    three, one = stream(TASK, [4, 5, 6], 3), stream(TASK, [5], 3)
+    three, one = stream([(seed, TASK.draw) for seed in [4, 5, 6]], 3), stream([(5, TASK.draw)], 3)
     forward = [three(step).x[1] for step in range(20)]
     assert all(torch.equal(one(step).x[0], forward[step]) for step in reversed(range(20)))
     everything = torch.cat([*forward, TASK.draw(60, generator(EVALUATION)).x, three(0).x[0], three(0).x[2]])
@@ -103,7 +109,7 @@ def test_what_is_watched_is_seen_at_the_start_on_the_way_and_at_the_end():
     seen = train(
         model.loss,
         stack([model.init(0)]),
-        stream(TASK, [0], 8),
+        stream([(0, TASK.draw)], 8),
         10,
         Adam(torch.tensor([0.01])),
         watch=lambda params: {"size": params["pv"].norm()},
@@ -121,7 +127,7 @@ def test_one_layer_trained_with_eight_seeds_is_the_optimal_gradient_step():
     got = train(
         e.model.loss,
         stack([e.model.init(s) for s in seeds]),
-        stream(task, seeds, e.batch),
+        stream([(seed, task.draw) for seed in seeds], e.batch),
         e.steps,
         Adam(torch.full((8,), e.rate), clip=e.clip),
     )
@@ -142,7 +148,7 @@ def end_to_end(e):
     task, seeds = e.family, range(e.seeds)
     params = stack([e.model.init(s) for s in seeds])
     adam = Adam(torch.full((e.seeds,), e.rate), clip=e.clip)
-    got = train(e.model.loss, params, stream(task, seeds, e.batch), e.steps, adam)
+    got = train(e.model.loss, params, stream([(seed, task.draw) for seed in seeds], e.batch), e.steps, adam)
     held = task.draw(10_000, torch.Generator().manual_seed(5))
     sample = task.draw(2000, torch.Generator().manual_seed(6), dtype=torch.float64)
     predictors = [predictor(e.model, member(got.params, s)) for s in seeds]

@@ -88,10 +88,8 @@ def command(out: Path | None, overwrite: bool, spec: Path | None, position: str,
 
 
 def run_study(study: StudySpec, folder: Path, overwrite: bool, data: Path | None) -> "Comparison":
-    """Run what is not done yet, into the folder; a folder of another study is refused."""
-    import shutil
-
-    from iclgd.files import OURS, aside, check_output
+    """Run what is not done yet, into the folder; a folder of another study, or of other data, is refused."""
+    from iclgd.files import check_output, output_folder
     from iclgd.learners import make_learner
     from iclgd.store.cells import Store
 
@@ -108,19 +106,24 @@ def run_study(study: StudySpec, folder: Path, overwrite: bool, data: Path | None
     from iclgd.report.comparison import Comparison
     from iclgd.report.terminal import cell_progress
 
-    if folder.exists() and not resumes:
-        shutil.rmtree(folder)
+    begun = resumes
 
     def begin() -> None:
-        """The folder appears, whole, with the first finished cell: a refusal on the way there leaves nothing."""
-        if not folder.exists():
-            with aside(folder) as new:
-                new.mkdir()
-                (new / OURS).touch()
+        """The folder appears, whole, with the first finished cell: a refusal on the way there changes nothing."""
+        nonlocal begun
+        if not begun and (overwrite or not folder.exists()):
+            with output_folder(folder, overwrite) as new:
                 spec = yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
                 (new / marker.name).write_text(spec, encoding="utf-8")
+        begun = True
 
-    store, cells = Store(folder / "cells", begin), study.cells()
+    store, cells = Store(folder / "cells", begin, fresh=not resumes), study.cells()
+    for cell in filter(store.has, cells):
+        found = load_episode(cell.task, cell.episode, data).sha256()
+        if store.read(cell).facts["episode_sha256"] != found:
+            raise Refusal(
+                f"{folder} was begun with other examples of {cell.task}: give --data as it was then, or another --out."
+            )
     with cell_progress(len(cells)) as (announce, report):
         run_cells(cells, store, data, announce, report)
     return Comparison(study, {cell.key(): store.read(cell) for cell in cells})

@@ -4,7 +4,7 @@ import math
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,12 +22,16 @@ from iclgd.cli.options import (
 )
 from iclgd.errors import Refusal
 
+if TYPE_CHECKING:
+    from iclgd.dual.small import Source
+
 EXAMPLES = """\b
 Examples:
   iclgd dual check --task sentiment --k 8            every head as zero-shot part + one gradient step
   iclgd dual bound --task sentiment --k 16           theorem 3.2 against the number of demonstrations
   iclgd dual modify --with negative:k=3,beta=0.1     modified attention in a pretrained model
   iclgd dual train                                   modified attention trained on three regressions
+  iclgd dual train --language 'a*bc*'                the same on membership in a regular language
 """
 TASK = (
     click.option("--task", default="sentiment", show_default=True, help="Task name, task .yaml or episode .json."),
@@ -149,30 +153,64 @@ def modify(context: click.Context, changes: tuple[str, ...], out: Path | None, o
     help="linear, trigonometric, exponential (all three unless given), "
     "or gaussian, skewed, sparse, quadratic, relu, tree. May be repeated.",
 )
+@click.option(
+    "--language",
+    "languages",
+    multiple=True,
+    help="Membership in a regular language instead: a built-in name or an expression, its labels' sign drawn for each "
+    "episode; random for another language in each. May be repeated.",
+)
 @click.option("--dx", default=10, show_default=True, type=click.IntRange(1), help="Inputs.")
-@click.option("--demos", default=15, show_default=True, type=click.IntRange(1), help="Demonstrations in an episode.")
+@click.option("--demos", type=click.IntRange(1), help="Demonstrations in an episode.  [default: 15; of words, 20]")
 @click.option("--seeds", default=8, show_default=True, type=click.IntRange(1))
 @click.option("--epochs", default=100, show_default=True, type=click.IntRange(1))
 @click.option("--steps", default=20, show_default=True, type=click.IntRange(1), help="Steps in an epoch.")
 @click.option("--batch", default=128, show_default=True, type=click.IntRange(1), help="Episodes in a step.")
 @click.option("--rate", default=1e-2, show_default=True, type=click.FloatRange(0, min_open=True), help="Adam's rate.")
 @options(OUT)
-def train(tasks: tuple[str, ...], dx: int, demos: int, out: Path | None, overwrite: bool, **recipe: Any) -> None:
-    """Train modified attention on regressions: the slides' three panels."""
-    from iclgd.dual.small import ARMS, LINKS, Recipe, find_task
-    from iclgd.report.dual_panels import panels_spec, train_panels
-    from iclgd.report.terminal import progress
+def train(
+    tasks: tuple[str, ...],
+    languages: tuple[str, ...],
+    dx: int,
+    demos: int | None,
+    out: Path | None,
+    overwrite: bool,
+    **recipe: Any,
+) -> None:
+    """Train modified attention on regressions, the slides' three panels, or on regular languages."""
+    from iclgd.dual.small import ARMS, LINKS, Recipe, Source, find_task
+    from iclgd.report.dual_panels import train_panels
+    from iclgd.report.terminal import progress, working
 
     if not math.isfinite(recipe["rate"]):
         raise Refusal(f"a learning rate is a finite number, not {recipe['rate']}.")
-    names = list(dict.fromkeys(tasks or LINKS))
-    for name in names:
-        find_task(name, dx, demos)  # refuse an unknown one before any work
+    if tasks and languages:
+        raise Refusal("regressions and languages are trained apart; give --task or --language.")
+    demos = demos or (20 if languages else 15)
     made = Recipe(**recipe)
-    out = _out(out, overwrite, panels_spec(names, dx, demos, made))
+    names = list(dict.fromkeys(languages or tasks or LINKS))
+    spec = {"command": "train", "tasks": names, "dx": dx, "demos": demos, **recipe}
+    if languages:
+        out = _out(out, overwrite, spec)
+        with working("training autoencoders"):
+            sources = {name: _words(name, dx, demos, made.seeds) for name in names}
+    else:
+        found = {name: find_task(name, dx, demos) for name in names}
+        out = _out(out, overwrite, spec)
+        sources = {name: [Source(task, task)] * made.seeds for name, task in found.items()}
     with progress("training", len(names) * (1 + len(ARMS))) as done:
-        report = train_panels(names, dx, demos, made, _repeat(), done)
+        report = train_panels(sources, made, spec, _repeat(), done)
     _finish(report, out, overwrite)
+
+
+def _words(language: str, dx: int, demos: int, seeds: int) -> "list[Source]":
+    """Membership in a language, by seed; it is tested on words that neither its autoencoder nor its layer was shown."""
+    from iclgd.dual.small import Source
+    from iclgd.languages.prepare import Data, prepare
+
+    drawn = language == "random"
+    made = prepare(Data(language=language, dims=dx, demos=demos, seeds=seeds, max_length=8 if drawn else 12))
+    return [Source(*pair) for pair in made.tasks(demos, not drawn)]
 
 
 def _ready(

@@ -86,25 +86,28 @@ def sample(language: str, length: int, count: int, alphabet: str, complement: bo
 @click.option("--demos", default=20, show_default=True, help="Demonstrations in an episode.")
 @click.option("--layers", default=1, show_default=True, help="LSA layers.")
 @click.option("--start", default="random", show_default=True, help="random, or gd: near a small step of plain GD.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="The first seed.")
 @click.option("--seeds", default=5, show_default=True, help="Seeds, trained together.")
 @click.option("--steps", default=2000, show_default=True, help="Training steps of the layers.")
 @click.option("--encoder-steps", default=1000, show_default=True, help="Training steps of the autoencoder.")
 @click.option("--batch", default=128, show_default=True, help="Episodes in a step, for each seed.")
+@click.option(
+    "--queries", type=int, help="Queries of a training episode.  [default: 32; 1 with fixed labels or end-to-end]"
+)
 @click.option("--rate", type=float, help="Adam's learning rate.  [default: 0.03; 0.003 end-to-end]")
-@click.option("--tune", default=200_000, show_default=True, help="Episodes to fit the best preconditioner on.")
 @click.option("--episodes", default=2000, show_default=True, help="Episodes to judge on.")
 @options(OUT)
-def run(out: Path | None, overwrite: bool, rate: float | None, **given: Any) -> None:
+def run(out: Path | None, overwrite: bool, **given: Any) -> None:
     """Train on one language, compare, and leave a page, figures and a record."""
     from iclgd.files import check_output, output_folder
-    from iclgd.languages.experiment import RATES, Experiment
+    from iclgd.languages.experiment import Experiment, usual
     from iclgd.languages.experiment import run as run_experiment
     from iclgd.report.languages import text, write
     from iclgd.report.terminal import say, working
     from iclgd.spec import key
 
-    given["rate"] = RATES[given["encoder"] == "end-to-end"] if rate is None else rate
-    experiment = Experiment(**given)
+    said = {name: value for name, value in given.items() if value is not None}
+    experiment = Experiment(**usual(given["labels"], given["encoder"]) | said)
     out = out or Path("runs") / f"languages-{key(asdict(experiment))[:6]}"
     check_output(out, overwrite)
     with working(f"training {experiment.seeds} seeds together"):
@@ -116,25 +119,26 @@ def run(out: Path | None, overwrite: bool, rate: float | None, **given: Any) -> 
 
 
 @command.command("all")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="The first seed.")
 @click.option("--seeds", default=5, show_default=True, type=click.IntRange(2), help="Seeds, trained together.")
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Cells to run at a time.")
 @click.option("--shrink", default=1, show_default=True, type=click.IntRange(1), help="Divide steps, for a trial run.")
 @options(OUT)
-def all_(out: Path | None, overwrite: bool, seeds: int, jobs: int, shrink: int) -> None:
+def all_(out: Path | None, overwrite: bool, seed: int, seeds: int, jobs: int, shrink: int) -> None:
     """The whole set: every kind of label, negative and code on the document's languages, and random languages."""
     from iclgd.files import check_output, output_folder
     from iclgd.languages.suite import experiments, run_all
-    from iclgd.report.languages import text_of_all, write_all
+    from iclgd.report.languages_set import text_of_all, write_all
     from iclgd.report.terminal import progress, say
     from iclgd.spec import key
 
-    cells = experiments(seeds, shrink)
+    cells = experiments(seeds, seed, shrink)
     out = out or Path("runs") / f"languages-{key([asdict(cell) for cell in cells])[:6]}"
     check_output(out, overwrite)
     with progress("cells", len(cells)) as done:
         results = run_all(cells, jobs, done)
     say(text_of_all(results))
-    words = f"iclgd languages all --seeds {seeds}" + (f" --shrink {shrink}" if shrink > 1 else "")
+    words = f"iclgd languages all --seed {seed} --seeds {seeds}" + (f" --shrink {shrink}" if shrink > 1 else "")
     with output_folder(out, overwrite) as folder:
         write_all(results, folder, words)
     say(f"\nreport   {out / 'index.html'}\nrepeat   {words}")
@@ -142,9 +146,9 @@ def all_(out: Path | None, overwrite: bool, seeds: int, jobs: int, shrink: int) 
 
 def repeat(experiment: "Experiment") -> str:
     """The command that gives these numbers again: every option that is not at its default."""
-    from iclgd.languages.experiment import RATES
+    from iclgd.languages.experiment import usual
 
-    defaults = {option.name: option.default for option in run.params} | {"rate": RATES[experiment.end_to_end]}
+    defaults = {option.name: option.default for option in run.params} | usual(experiment.labels, experiment.encoder)
     words = ["iclgd", "languages", "run"]
     for field in fields(experiment):
         value = getattr(experiment, field.name)

@@ -155,13 +155,11 @@ def number(value: Any, digits: int = 4) -> str:
 
 def interval(values: Sequence[float]) -> str:
     """Mean over seeds ± half its 95% interval by Student's t, to the digit where the interval begins."""
-    from scipy.stats import t
+    from iclgd.metrics.statistics import half_width
 
-    count = len(values)
-    mean = sum(values) / count
-    if count < 2 or not math.isfinite(mean):
+    mean, half = sum(values) / len(values), half_width(values)
+    if not math.isfinite(half):
         return number(mean)
-    half = (sum((v - mean) ** 2 for v in values) / (count - 1) / count) ** 0.5 * float(t.ppf(0.975, count - 1))
     places = min(5, max(0, -math.floor(math.log10(half)))) if half else 4
     return " ± ".join(
         f"{v:.{places}f}".replace("0.", ".", 1) if abs(v) < 1 else f"{v:.{places}f}" for v in (mean, half)

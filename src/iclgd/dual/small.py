@@ -1,8 +1,8 @@
-"""One softmax attention layer trained on regressions in context, its attention modified or not."""
+"""One softmax attention layer trained in context, on regressions or anything that draws episodes, modified or not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -11,11 +11,12 @@ from torch.func import vmap
 
 from iclgd.dual.modified import Adapter, Augmented, Block, Modification, Negative, Regularised, RegularisedSlide, attend
 from iclgd.errors import Refusal
+from iclgd.linear.experiment import generator, stream
 from iclgd.linear.train import Adam, Params, stack, train
 from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, Regression
 
 HIDDEN = 32  # units of a parallel adapter
-TEST_SEED = 2**31
+TESTING = 20  # what a generator is for: the first part of its key
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,17 @@ LINKS = {
 class Task(Protocol):
     """Anything that draws episodes can be trained on."""
 
-    def draw(self, episodes: int, generator: torch.Generator) -> Episodes: ...
+    def draw(self, episodes: int, generator: torch.Generator, /) -> Episodes: ...
+
+
+class Source(NamedTuple):
+    """Where one seed's episodes come from: often the same task twice, or one with words that training does not see."""
+
+    train: Task
+    test: Task
+
+    def held(self, seed: int, episodes: int) -> Episodes:
+        return self.test.draw(episodes, generator(TESTING, seed))
 
 
 def find_task(name: str, dx: int, demos: int) -> Regression:
@@ -126,28 +137,24 @@ class Recipe:
     test: int = 4096
 
 
-def curves(task: Task, arm: Arm, recipe: Recipe) -> Float[Tensor, "epoch seed"]:
-    """Test loss before training and after each epoch, all seeds trained at once.
+def curves(sources: Sequence[Source], arm: Arm, recipe: Recipe) -> Float[Tensor, "epoch seed"]:
+    """Test loss before training and after each epoch, a seed for every source, all trained at once.
 
     The episodes of a step do not depend on the arm, so arms are compared on the same data from the same start.
     """
-    held = task.draw(recipe.test, torch.Generator().manual_seed(TEST_SEED))
+    drawn = [source.held(seed, recipe.test) for seed, source in enumerate(sources)]
+    held = Episodes(*map(torch.stack, zip(*drawn, strict=True)))  # [seed, episode, ...]
     dim = held.x.shape[-1] + held.y.shape[-1]
-    params = stack([start(dim, seed, arm.adapters) for seed in range(recipe.seeds)])
-
-    def batch(step: int) -> Episodes:
-        drawn = task.draw(recipe.seeds * recipe.batch, torch.Generator().manual_seed(step))
-        return Episodes(*(part.unflatten(0, (recipe.seeds, recipe.batch)) for part in drawn))
 
     def watch(now: Params) -> dict[str, Tensor]:
-        return {"test": vmap(lambda one: loss(one, held, arm))(now)}
+        return {"test": vmap(lambda one, asked: loss(one, asked, arm))(now, held)}
 
     done = train(
         lambda one, episodes: loss(one, episodes, arm),
-        params,
-        batch,
+        stack([start(dim, seed, arm.adapters) for seed in range(len(sources))]),
+        stream([(seed, source.train.draw) for seed, source in enumerate(sources)], recipe.batch),
         recipe.epochs * recipe.steps,
-        Adam(torch.full((recipe.seeds,), recipe.rate)),
+        Adam(torch.full((len(sources),), recipe.rate)),
         watch,
         recipe.steps,
     )

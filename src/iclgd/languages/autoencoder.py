@@ -4,6 +4,7 @@ It is trained on words alone, before and apart from anything that sees a label (
 extension). The document names no architecture; this one is ours. All seeds are trained as one program.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -80,17 +81,18 @@ def train_autoencoder(
     model: Autoencoder,
     words: list[AnyWords],
     validation: list[AnyWords],
+    seeds: Sequence[int],
     steps: int,
     batch: int = 64,
     rate: float = 5e-3,
 ) -> TrainedAutoencoder:
     """One autoencoder for every list of words, all at once; each is judged on its own validation words."""
-    seeds = range(len(words))
     draws = [np.random.default_rng([seed, 2]) for seed in seeds]
-    judged = torch.from_numpy(np.stack([draws[s].choice(validation[s], 512) for s in seeds]))
+    judged = torch.from_numpy(np.stack([draw.choice(part, 512) for draw, part in zip(draws, validation, strict=True)]))
 
     def batches(step: int) -> Tensor:
-        return torch.from_numpy(np.stack([words[s][draws[s].integers(len(words[s]), size=batch)] for s in seeds]))
+        drawn = [part[draw.integers(len(part), size=batch)] for draw, part in zip(draws, words, strict=True)]
+        return torch.from_numpy(np.stack(drawn))
 
     def judge(params: Params, seen: Batch) -> Tensor:
         logits = model.decode(params, model.encode(params, seen))

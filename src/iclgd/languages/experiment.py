@@ -5,6 +5,7 @@ all of them. Seeds are trained together, as one tensor program.
 """
 
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ import torch
 from torch import Tensor
 
 from iclgd.errors import Refusal
-from iclgd.languages.membership import accuracy, check_labels, membership, shuffled
+from iclgd.languages.coordinates import in_basis, rebased, whitening
+from iclgd.languages.membership import accuracy, check_labels, shuffled
 from iclgd.languages.prepare import Data, Prepared, prepare
 from iclgd.linear import compare, construct
 from iclgd.linear.attention import Weights
 from iclgd.linear.compare import Predictor, View
-from iclgd.linear.experiment import generator, predictor
+from iclgd.linear.experiment import generator, predictor, stream
 from iclgd.linear.models import DeepFeatures, Transformer
 from iclgd.linear.train import Adam, Params, member, one_thread, stack, train
 from iclgd.registry import suggest
@@ -26,7 +28,10 @@ from iclgd.tasks.regression import Episodes
 STARTS = ("random", "gd")
 RATES = (0.03, 0.003)
 """Learning rates that train: on codes, and end to end."""
-TRAINING, EVALUATION, SHUFFLING = 10, 12, 13  # what a generator is for: the first part of its key
+MANY = 32
+"""Queries of a training episode where labels are drawn: many make the gradient less noisy. With fixed labels one is
+asked, as in the document: there the noise is what drives a layer from reading labels that tell it nothing."""
+EVALUATION, SHUFFLING = 12, 13  # what a generator is for: the first part of its key
 GD_START = 0.3
 
 
@@ -40,6 +45,7 @@ class Experiment(Data):
     """Where training starts: ``random``, or near a small step of plain GD (after Zhang 2023) and free to leave it."""
     steps: int = 2000
     batch: int = 128
+    queries: int = 1
     rate: float = RATES[0]
     episodes: int = 2000
 
@@ -50,8 +56,8 @@ class Experiment(Data):
             raise Refusal("languages are drawn for each episode with --labels language and --language random together.")
         if self.start not in STARTS:
             raise Refusal(f'no start "{self.start}". {suggest(self.start, STARTS)}There are {", ".join(STARTS)}.')
-        if min(self.layers, self.steps, self.batch, self.episodes) < 1:
-            raise Refusal("layers, steps, batch and episodes are all counts of at least one.")
+        if min(self.layers, self.steps, self.batch, self.queries, self.episodes) < 1:
+            raise Refusal("layers, steps, batch, queries and episodes are all counts of at least one.")
         if self.rate <= 0:
             raise Refusal(f"a learning rate of {self.rate:g} trains nothing; give a positive one.")
 
@@ -62,6 +68,12 @@ class Experiment(Data):
     @property
     def data(self) -> Data:
         return Data(**{name: getattr(self, name) for name in Data.__dataclass_fields__})
+
+
+def usual(labels: str, encoder: str) -> dict[str, Any]:
+    """The settings that depend on the kind of experiment, where nobody says otherwise."""
+    deep = encoder == "end-to-end"
+    return {"queries": 1 if deep or labels == "fixed" else MANY, "rate": RATES[deep]}
 
 
 @dataclass
@@ -87,54 +99,56 @@ def run(e: Experiment, prepared: Prepared | None = None) -> Result:
 
 
 def _run(e: Experiment, data: Prepared) -> Result:
-    seeds, signs = range(e.seeds), e.labels == "sign"
-    pairs = list(zip(data.splits, data.encoders, strict=True))
-    tasks = [membership(split.train, code, e.demos, signs) for split, code in pairs]
-    tests = [membership(split.test, code, e.demos, signs) for split, code in pairs]
+    seeds = e.members
+    tasks, tests = zip(*data.tasks(e.demos, e.labels == "sign"), strict=True)
     dx = tasks[0].codes.shape[-1]
-    held = [tests[s].draw(e.episodes, generator(EVALUATION, s)) for s in seeds]
+    held = [test.draw(e.episodes, generator(EVALUATION, seed)) for test, seed in zip(tests, seeds, strict=True)]
     named = list(data.learners)
     model = Transformer(dx, layers=e.layers, width=40 if e.end_to_end else 0, hidden=80)
 
-    def batches(step: int) -> Episodes:
-        drawn = [tasks[s].draw(e.batch, generator(TRAINING, s, step)) for s in seeds]
-        return Episodes(*map(torch.stack, zip(*drawn, strict=True)))
+    bases = [torch.eye(model.dim) if e.end_to_end else whitening(task) for task in tasks]
+    if not e.end_to_end:
+        tasks = tuple(in_basis(task, basis) for task, basis in zip(tasks, bases, strict=True))
+    batches = stream([(s, partial(t.draw, queries=e.queries)) for s, t in zip(seeds, tasks, strict=True)], e.batch)
+
+    def back(params: Params) -> list[Params]:
+        """The layers as they act on the codes themselves, by seed."""
+        return [rebased(member(params, i), torch.linalg.inv(basis)) for i, basis in enumerate(bases)]
 
     adam = Adam(torch.full((e.seeds,), e.rate), clip=1.0)
     if e.end_to_end:
         features = DeepFeatures(dx, width=40, hidden=80)
         found = train(features.loss, stack([features.init(s) for s in seeds]), batches, e.steps, adam)
-        for s in seeds:
-            named[s] = {"gd on learned features": predictor(features, member(found.params, s))} | named[s]
-    views = [{name: compare.view(p, held[s]) for name, p in named[s].items()} for s in seeds]
+        for i, others in enumerate(named):
+            named[i] = {"gd on learned features": predictor(features, member(found.params, i))} | others
+    views = [{name: compare.view(p, held[i]) for name, p in others.items()} for i, others in enumerate(named)]
     sloped = [name for name, view in views[0].items() if view.sensitivity.any()]
 
     def watch(params: Params) -> dict[str, Tensor]:
         rows = []
-        for s in seeds:
-            seen = compare.view(predictor(model, member(params, s)), held[s])
-            alike = [compare.likeness(seen, views[s][name], held[s].query) for name in sloped]
-            first = [accuracy(seen.answer, held[s].target), float(compare.half_square(seen.answer, held[s].target))]
+        for layers, asked, others in zip(back(params), held, views, strict=True):
+            seen = compare.view(predictor(model, layers), asked)
+            alike = [compare.likeness(seen, others[name], asked.query) for name in sloped]
+            first = [accuracy(seen.answer, asked.target), float(compare.half_square(seen.answer, asked.target))]
             rows.append(first + [number for like in alike for number in (like.spd, like.cosine)])
         return {"rows": torch.tensor(rows)}
 
-    trained = train(
-        model.loss, stack([_start(e, model, s) for s in seeds]), batches, e.steps, adam, watch, max(1, e.steps // 30)
-    )
-    members = [member(trained.params, s) for s in seeds]
+    starts = [rebased(_start(e, model, seed), basis) for seed, basis in zip(seeds, bases, strict=True)]
+    trained = train(model.loss, stack(starts), batches, e.steps, adam, watch, max(1, e.steps // 30))
+    members = back(trained.params)
     rows = torch.stack([seen["rows"] for seen in trained.watched.values()])  # [step, seed, number]
     titles = ["accuracy", "loss", *(f"{what} {name}" for name in sloped for what in ("mse", "cosine"))]
     curves = {"step": list(trained.watched)} | {title: rows[..., i].tolist() for i, title in enumerate(titles)}
-    everyone = [{"trained": predictor(model, members[s])} | named[s] for s in seeds]
-    plain = e.layers == 1 and not e.end_to_end
+    everyone = [{"trained": predictor(model, layers)} | others for layers, others in zip(members, named, strict=True)]
+    seen = [{"trained": compare.view(each["trained"], held[i])} | views[i] for i, each in enumerate(everyone)]
+    mixed = [shuffled(asked, generator(SHUFFLING, seed)) for asked, seed in zip(held, seeds, strict=True)]
+    best = [matrix for matrix in data.matrices if matrix is not None]
     return Result(
         e,
-        _learners(
-            everyone, held, [{"trained": compare.view(everyone[s]["trained"], held[s])} | views[s] for s in seeds]
-        ),
+        _learners(everyone, held, mixed, seen),
         curves,
         data.autoencoder,
-        _weights(members, data.matrices, data.rates[0]) if plain else {},
+        _weights(members, best, data.rates[0]) if best and e.layers == 1 else {},
         data.examples,
     )
 
@@ -154,10 +168,10 @@ def _start(e: Experiment, model: Transformer, seed: int) -> Params:
 
 
 def _learners(
-    everyone: list[dict[str, Predictor]], held: list[Episodes], views: list[dict[str, View]]
+    everyone: list[dict[str, Predictor]], held: list[Episodes], mixed: list[Episodes], views: list[dict[str, View]]
 ) -> dict[str, dict[str, list[float]]]:
+    """Every learner's row; ``mixed`` are the held-out episodes with their labels shuffled."""
     table: dict[str, dict[str, list[float]]] = {}
-    mixed = [shuffled(episodes, generator(SHUFFLING, s)) for s, episodes in enumerate(held)]
     for name in everyone[0]:
         rows = []
         for s, episodes in enumerate(held):
@@ -205,7 +219,7 @@ def _weights(members: list[Params], best: list[Tensor], rate: float) -> dict[str
         },
         "cosine to the best preconditioner": [alike(a, b.float()) for a, b in zip(matrices, best, strict=True)],
         "cosine to a multiple of the identity": [alike(a, torch.eye(dx)) for a in matrices],
-        "share of the first singular value": [
+        "share of the best preconditioner's first singular value": [
             float(sizes[0] / sizes.sum()) for sizes in map(torch.linalg.svdvals, best)
         ],
     }

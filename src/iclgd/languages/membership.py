@@ -109,20 +109,26 @@ class Membership:
     signs: bool
     """Whether each episode draws the sign of its labels."""
 
-    def draw(self, count: int, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Episodes:
-        """Episodes of one query each."""
+    def draw(
+        self, count: int, generator: torch.Generator, dtype: torch.dtype = torch.float32, queries: int = 1
+    ) -> Episodes:
+        """Episodes of one query each, or of many: members and non-members in turn, spread evenly over their words."""
         language = torch.randint(len(self.codes), (count, 1), generator=generator)
-        label = torch.arange(2).repeat_interleave(self.demos // 2).expand(count, -1)
-        label = torch.cat([label, torch.randint(2, (count, 1), generator=generator)], 1)  # [episode, demo and query]
-        role = (torch.arange(self.demos + 1) == self.demos).long().expand(count, -1)
-        place = torch.rand(label.shape, generator=generator, dtype=torch.float64)
-        word = (place * self.sizes[language, role, label]).long()
+        shown = torch.arange(2).repeat_interleave(self.demos // 2).expand(count, -1)
+        turn = torch.arange(queries)
+        asked = (torch.randint(2, (count, 1), generator=generator) + turn) % 2
+        label = torch.cat([shown, asked], 1)  # [episode, demo and query]
+        role = torch.cat([torch.zeros_like(shown), torch.ones_like(asked)], 1)
+        place = torch.rand(count, self.demos + 1, generator=generator, dtype=torch.float64)
+        spread = (turn // 2 + place[:, -1:]) / ((queries + 1 - turn % 2) // 2)  # by the number of its own label
+        word = (torch.cat([place[:, :-1], spread], 1) * self.sizes[language, role, label]).long()
         sign = torch.ones(count, 1, dtype=dtype)
         if self.signs:
             sign = 2 * torch.randint(2, (count, 1), generator=generator).to(dtype) - 1
-        x = self.codes[language, role, label, word].to(dtype)
+        row = ((language * 2 + role) * 2 + label) * self.codes.shape[3] + word
+        x = self.codes.flatten(0, 3).index_select(0, row.flatten()).unflatten(0, row.shape).to(dtype)
         y = (sign * (2 * label - 1))[..., None]
-        return Episodes(x[:, :-1], y[:, :-1], x[:, -1:], y[:, -1:])
+        return Episodes(x[:, : self.demos], y[:, : self.demos], x[:, self.demos :], y[:, self.demos :])
 
 
 def membership(words: list[Side], encode: Callable[[Words], ndarray], demos: int, signs: bool) -> Membership:

@@ -17,10 +17,10 @@ from iclgd.languages.automaton import decode
 from iclgd.languages.encoders import Encode, centred, one_hot, principal
 from iclgd.languages.expressions import language
 from iclgd.languages.membership import Membership, Split, membership, split_many, split_one
-from iclgd.languages.references import best_rate, references
+from iclgd.languages.optimum import best_preconditioner, best_rate
+from iclgd.languages.references import references
 from iclgd.languages.regbench import random_languages
 from iclgd.languages.words import check_negatives, held_out, uniform
-from iclgd.linear import optimum
 from iclgd.linear.compare import Predictor
 from iclgd.linear.experiment import generator
 from iclgd.linear.train import Params, member, one_thread
@@ -28,7 +28,7 @@ from iclgd.registry import suggest
 
 ENCODERS = ("pca", "autoencoder", "end-to-end")
 LETTERS = "abcd"  # of random languages
-CHUNK = 25_000  # episodes to tune on at a time
+SAMPLE = 2000  # episodes that the ridge penalty is tuned on
 TUNING = 11  # what a generator is for: the first part of its key
 
 
@@ -46,10 +46,10 @@ class Data:
     languages: int = 1000
     dims: int = 10
     demos: int = 20
+    seed: int = 0
+    """The first seed."""
     seeds: int = 5
     encoder_steps: int = 1000
-    tune: int = 200_000
-    """Training episodes that the preconditioner is fitted on; rate and penalty need fewer."""
 
     def __post_init__(self) -> None:
         check_negatives(self.negatives)
@@ -63,7 +63,7 @@ class Data:
             raise Refusal(
                 f"words of length {self.min_length} to {self.max_length} are none; lengths run upwards from 1."
             )
-        if min(self.dims, self.seeds, self.encoder_steps, self.tune) < 1 or self.languages < 5:
+        if min(self.dims, self.seeds, self.encoder_steps) < 1 or self.languages < 5:
             raise Refusal("dimensions, seeds and steps are at least one, and languages at least five.")
         if self.max_length > 40:
             raise Refusal(f"words of {self.max_length} symbols are too long for this lab; 40 is the most.")
@@ -71,6 +71,11 @@ class Data:
     @property
     def lengths(self) -> range:
         return range(self.min_length, self.max_length + 1)
+
+    @property
+    def members(self) -> range:
+        """The seeds, trained together."""
+        return range(self.seed, self.seed + self.seeds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +90,17 @@ class Prepared:
     encoders: list[Encode]
     rates: list[float]
     """Of one step of plain GD."""
-    matrices: list[Tensor]
+    matrices: list[Tensor | None]
     """The best preconditioners; none for one-hot words, which are too wide."""
     learners: list[dict[str, Predictor]]
     autoencoder: dict[str, Any]
     """The autoencoder's validation curves, where there is one."""
     examples: dict[str, list[str]]
+
+    def tasks(self, demos: int, signs: bool) -> list[tuple[Membership, Membership]]:
+        """Training and test episodes of every seed; ``signs``: each episode draws the sign of its labels."""
+        pairs = zip(self.splits, self.encoders, strict=True)
+        return [(membership(s.train, code, demos, signs), membership(s.test, code, demos, signs)) for s, code in pairs]
 
 
 def prepare(data: Data) -> Prepared:
@@ -99,15 +109,15 @@ def prepare(data: Data) -> Prepared:
         splits, letters = _splits(data)
         encoders, curves = _encoders(data, splits, len(letters))
         tasks = [membership(s.train, code, data.demos, False) for s, code in zip(splits, encoders, strict=True)]
-        samples = [
-            task.draw(min(data.tune, CHUNK), generator(TUNING, s), torch.float64) for s, task in enumerate(tasks)
+        rates = [best_rate(task) for task in tasks]
+        matrices = [None if data.encoder == "end-to-end" else best_preconditioner(task) for task in tasks]
+        tuned = [
+            references(task.draw(SAMPLE, generator(TUNING, seed), torch.float64), rate, matrix)
+            for task, seed, rate, matrix in zip(tasks, data.members, rates, matrices, strict=True)
         ]
-        wide = data.encoder == "end-to-end"
-        matrices = [] if wide else [_preconditioner(task, data.tune, s) for s, task in enumerate(tasks)]
-        tuned = [references(sample, None if wide else matrices[s]) for s, sample in enumerate(samples)]
     first = splits[0].train[0].demos
     examples = {"members": decode(first.members[-4:], letters), "others": decode(first.others[-4:], letters)}
-    return Prepared(splits, encoders, list(map(best_rate, samples)), matrices, tuned, curves, examples)
+    return Prepared(splits, encoders, rates, matrices, tuned, curves, examples)
 
 
 def _splits(data: Data) -> tuple[list[Split], str]:
@@ -126,7 +136,7 @@ def _splits(data: Data) -> tuple[list[Split], str]:
         def drawn(seed: int) -> Split:
             return split_one(chosen, data.negatives, data.lengths, seed)
 
-    return [drawn(seed) for seed in range(data.seeds)], letters
+    return [drawn(seed) for seed in data.members], letters
 
 
 def _encoders(data: Data, splits: list[Split], symbols: int) -> tuple[list[Encode], dict[str, Any]]:
@@ -143,8 +153,9 @@ def _encoders(data: Data, splits: list[Split], symbols: int) -> tuple[list[Encod
     model = Autoencoder(symbols, data.max_length, data.dims)
     trained = train_autoencoder(
         model,
-        [_with_others(data, words, symbols, seed) for seed, words in enumerate(train_words)],
+        [_with_others(data, *given, symbols) for given in zip(data.members, train_words, strict=True)],
         test_words,
+        data.members,
         data.encoder_steps,
     )
     raw = [_coder(model, member(trained.params, seed)) for seed in range(data.seeds)]
@@ -152,7 +163,7 @@ def _encoders(data: Data, splits: list[Split], symbols: int) -> tuple[list[Encod
     return [_after(map_, code) for map_, code in zip(scaled, raw, strict=True)], trained.curves
 
 
-def _with_others(data: Data, words: np.ndarray, symbols: int, seed: int) -> np.ndarray:
+def _with_others(data: Data, seed: int, words: np.ndarray, symbols: int) -> np.ndarray:
     """The training words and about as many uniform words of the training side.
 
     A few dozen words are learned by heart; with others among them the code has to be of use for words not seen.
@@ -169,10 +180,3 @@ def _after(outer: Callable[[np.ndarray], np.ndarray], inner: Encode) -> Encode:
 
 def _coder(model: Autoencoder, params: Params) -> Encode:
     return lambda words: model.encode(params, torch.from_numpy(words)).numpy()
-
-
-def _preconditioner(task: Membership, episodes: int, seed: int) -> Tensor:
-    """The best preconditioner, fitted to several draws and averaged: one draw leaves noise that a cosine would show."""
-    times = -(-episodes // CHUNK)
-    draws = (task.draw(episodes // times, generator(TUNING, seed, i), torch.float64) for i in range(times))
-    return torch.stack([optimum.fitted_preconditioner(sample) for sample in draws]).mean(0)

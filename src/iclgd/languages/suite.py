@@ -4,25 +4,26 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
+from typing import Any
 
-from iclgd.languages.experiment import RATES, Experiment, Result, run
+from iclgd.languages.experiment import Experiment, Result, run, usual
 from iclgd.languages.prepare import Data, prepare
 from iclgd.languages.words import NEGATIVES
 
 DOCUMENT = ("a*bc*", "((a|b)c)*", "(abc?)*")
 
 
-def experiments(seeds: int, shrink: int = 1) -> list[Experiment]:
+def experiments(seeds: int, seed: int = 0, shrink: int = 1) -> list[Experiment]:
     """Every cell of the set; ``shrink`` divides steps and sizes, for a trial run."""
 
-    def cell(language: str, **given: object) -> Experiment:
-        made = Experiment(language=language, seeds=seeds, **given)  # type: ignore[arg-type]
+    def cell(language: str, **given: Any) -> Experiment:
+        given = usual(given["labels"], given["encoder"]) | given
+        made = Experiment(language=language, seed=seed, seeds=seeds, **given)
         return replace(
             made,
             steps=max(1, made.steps // shrink),
             encoder_steps=max(1, made.encoder_steps // shrink),
             languages=max(10, made.languages // shrink),
-            tune=made.tune // shrink,
         )
 
     cells = [
@@ -36,27 +37,18 @@ def experiments(seeds: int, shrink: int = 1) -> list[Experiment]:
         cells += [cell(language, encoder="pca", labels="fixed", start="gd")]
         cells += [cell(language, encoder=encoder, labels="sign", start="random") for encoder in ("autoencoder", "pca")]
         cells += [cell(language, encoder="pca", labels="sign", layers=2, start="gd", rate=0.01)]
-        cells += [cell(language, encoder="end-to-end", labels="sign", steps=1500, rate=RATES[1])]
-    for encoder, low in (("autoencoder", 8), ("pca", 8), ("pca", 1)):
-        cells += [
-            cell(
-                "random",
-                encoder=encoder,
-                labels="language",
-                start="gd",
-                min_length=low,
-                max_length=8,
-                batch=512,
-                rate=0.01,
-            )
-        ]
+        cells += [cell(language, encoder="end-to-end", labels="sign", steps=1500)]
+    cells += [
+        cell("random", encoder=encoder, labels="language", start="gd", min_length=low, max_length=8)
+        for encoder, low in (("autoencoder", 8), ("pca", 8), ("pca", 1))
+    ]
     return cells
 
 
 def run_all(cells: list[Experiment], jobs: int, done: Callable[[int], None]) -> list[Result]:
     """Run every cell, ``jobs`` at a time; cells with the same words and codes share them. In the order given."""
     groups: dict[Data, list[Experiment]] = {}
-    for cell in cells:
+    for cell in sorted(cells, key=lambda cell: cell.language != "random"):  # the longest first: no core waits for them
         groups.setdefault(cell.data, []).append(cell)
     results: dict[Experiment, Result] = {}
     for batch in _batches(list(groups.values()), jobs):

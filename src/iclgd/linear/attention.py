@@ -31,6 +31,13 @@ class Weights(NamedTuple):
     """P W_V: what a demonstration adds."""
 
 
+def rebased(weights: Weights, basis: Float[Tensor, "dim dim"]) -> Weights:
+    """The layers that do to tokens T e what these do to e: qk ← T⁻ᵀ qk T⁻¹, pv ← T pv T⁻¹."""
+    back = torch.linalg.inv(basis.double())
+    qk, pv = (part.double() for part in weights)
+    return Weights((back.mT @ qk @ back).to(weights.qk), (basis.double() @ pv @ back).to(weights.pv))
+
+
 def tokens(
     x: Float[Tensor, "*batch demo dx"],
     y: Float[Tensor, "*batch demo dy"],

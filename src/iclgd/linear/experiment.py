@@ -91,22 +91,25 @@ def generator(*key: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
 
 
-def stream(task: Regression, seeds: Sequence[int], batch: int, ahead: int = 16) -> Callable[[int], Episodes]:
-    """Batches for members by step: a member's data depend on its seed and the step, not on who trains beside it.
+def stream(
+    members: Sequence[tuple[int, Callable[[int, torch.Generator], Episodes]]], batch: int, ahead: int = 16
+) -> Callable[[int], Episodes]:
+    """Batches by step for members, each a seed and what it draws from.
 
-    ``ahead`` steps are drawn in one call and held.
+    A member's data depend on its seed and the step, not on who trains beside it. ``ahead`` steps are drawn in one call
+    and held.
     """
     held: dict[int, list[Episodes]] = {}
 
-    def draw(step: int) -> Episodes:
+    def at(step: int) -> Episodes:
         block = step // ahead
         if block not in held:
             held.clear()
-            drawn = [task.draw(batch * ahead, generator(TRAINING, seed, block)) for seed in seeds]
+            drawn = [draw(batch * ahead, generator(TRAINING, seed, block)) for seed, draw in members]
             held[block] = [Episodes(*map(torch.stack, zip(*part, strict=True))) for part in _chunks(drawn, ahead)]
         return held[block][step % ahead]
 
-    return draw
+    return at
 
 
 def _chunks(drawn: list[Episodes], parts: int) -> list[list[tuple[Tensor, ...]]]:
@@ -140,7 +143,7 @@ def _run(e: Experiment) -> Result:
     trained = train(
         model.loss,
         stack([model.init(seed) for seed in seeds]),
-        stream(task, seeds, e.batch),
+        stream([(seed, task.draw) for seed in seeds], e.batch),
         e.steps,
         Adam(torch.full((e.seeds,), e.rate), clip=e.clip),
         watch,
@@ -177,7 +180,7 @@ def references(e: Experiment, task: Regression, sample: Episodes) -> dict[str, P
         return {name: p for learner in e.compare for name, p in REFERENCES[learner](task, sample, e.layers).items()}
     features = DeepFeatures(e.dx, e.dy, e.width, e.hidden)
     seed = e.seeds  # one that no member uses
-    batches = stream(task, [seed], e.batch)
+    batches = stream([(seed, task.draw)], e.batch)
     adam = Adam(torch.tensor([e.rate]), clip=e.clip)
     trained = train(features.loss, stack([features.init(seed)]), batches, e.steps, adam)
     return {"gd ×1 on learned features": predictor(features, member(trained.params, 0))}

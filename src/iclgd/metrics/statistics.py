@@ -1,5 +1,6 @@
 """How sure: intervals over queries and seeds, paired tests, correction for many layers."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -46,6 +47,13 @@ def _weights(count: int, seed: int) -> np.ndarray:
     """How often each of ``count`` things is drawn in each resample."""
     draws = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
     return draws.astype(float)
+
+
+def half_width(values: Sequence[float], level: float = 0.95) -> float:
+    """Half of Student's t interval of the mean of a few values, as over seeds; nan below two."""
+    if len(values) < 2:
+        return float("nan")
+    return float(stats.t.ppf((1 + level) / 2, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5)
 
 
 def share_interval(successes: int, total: int, level: float = 0.95) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """The slides' three panels: test loss against epochs for each kind of modified attention, task by task."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from iclgd.dual.small import ARMS, NORMAL, PANELS, TEST_SEED, Arm, Recipe, curves, find_task
+from iclgd.dual.small import ARMS, NORMAL, PANELS, Arm, Recipe, Source, curves
 from iclgd.metrics.statistics import interval
 from iclgd.report.figures import COLOURS, figure, save, styled
 from iclgd.report.page import Section, write_page
@@ -94,26 +94,25 @@ class Panels:
 
 
 def train_panels(
-    tasks: Sequence[str],
-    dx: int,
-    demos: int,
+    tasks: Mapping[str, Sequence[Source]],
     recipe: Recipe,
+    spec: dict[str, Any],
     command: str,
     done: Callable[[int], None] = lambda _: None,
 ) -> Panels:
-    """Train every arm on every task."""
+    """Train every arm on every task; a task has a source for every seed."""
     found: dict[str, dict[str, Tensor]] = {}
     constant = {}
-    for name in tasks:
-        task, found[name] = find_task(name, dx, demos), {}
-        target = task.draw(recipe.test, torch.Generator().manual_seed(TEST_SEED)).target
-        constant[name] = float(target.var(correction=0))
+    for name, sources in tasks.items():
+        found[name] = {}
+        targets = torch.cat([source.held(seed, recipe.test).target for seed, source in enumerate(sources)])
+        constant[name] = float(targets.var(correction=0))
         for arm in (NORMAL, *ARMS):
-            found[name][arm.name] = curves(task, arm, recipe)
+            found[name][arm.name] = curves(sources, arm, recipe)
             done(1)
-    title = f"one softmax layer · {demos} demonstrations · {dx} inputs · {recipe.seeds} seeds · {recipe.epochs} epochs"
-    return Panels(title, found, constant, panels_spec(tasks, dx, demos, recipe), command)
-
-
-def panels_spec(tasks: Sequence[str], dx: int, demos: int, recipe: Recipe) -> dict[str, Any]:
-    return {"command": "train", "tasks": list(tasks), "dx": dx, "demos": demos, **asdict(recipe)}
+    x = sources[0].held(0, 1).x
+    title = (
+        f"one softmax layer · {x.shape[-2]} demonstrations · {x.shape[-1]} inputs · "
+        f"{recipe.seeds} seeds · {recipe.epochs} epochs"
+    )
+    return Panels(title, found, constant, spec, command)

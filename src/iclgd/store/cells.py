@@ -23,16 +23,20 @@ PACKAGES = ("iclgd", "torch", "transformers", "numpy", "scipy")
 
 @dataclass(frozen=True)
 class Store:
-    """The cells below one folder; ``opening`` is called before anything is written."""
+    """The cells below one folder; ``opening`` is called before anything is written.
+
+    A ``fresh`` store has nothing to begin with, whatever the folder holds: ``opening`` will replace it.
+    """
 
     folder: Path
     opening: Callable[[], None] = lambda: None
+    fresh: bool = False
 
     def path(self, cell: CellSpec) -> Path:
         return self.folder / cell.key()[:16]
 
     def has(self, cell: CellSpec) -> bool:
-        return self.path(cell).is_dir()
+        return not self.fresh and self.path(cell).is_dir()
 
     def write(self, cell: CellSpec, result: CellResult, seconds: float, device: str) -> None:
         """Everything that was found; beside it, what does not change the numbers: machine, versions, time."""
