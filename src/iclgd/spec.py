@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -129,3 +130,12 @@ class StudySpec(Spec):
             for seed in self.seeds
             for task in self.tasks
         ]
+
+
+def with_nulls(data: Any) -> Any:
+    """Plain data for JSON, which has no nan: numbers that are none are null."""
+    if isinstance(data, dict):
+        return {name: with_nulls(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [with_nulls(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data

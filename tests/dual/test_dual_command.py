@@ -1,16 +1,18 @@
 """`iclgd dual` as a user meets it."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from iclgd.cli import main
+from iclgd.cli.dual import _words
 from iclgd.languages.prepare import Data
 from tiny import tiny_model, tiny_tokenizer
 
-SMALL = ["--seeds", "2", "--epochs", "2", "--steps", "2", "--batch", "8"]
+SMALL = ["--seeds", "2", "--epochs", "2", "--steps", "2", "--batch", "8", "--jobs", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,11 @@ def test_train_takes_a_regular_language_and_tests_on_words_that_were_not_shown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("iclgd.languages.prepare.Data", partial(Data, encoder_steps=5))
+    for train, test in _words(Data(language="a*bc*", encoder="pca", dims=4, seeds=2)):
+        shown, asked = ({tuple(row) for row in part.codes.flatten(0, 3).tolist() if any(row)} for part in (train, test))
+        assert len(shown) > 20
+        assert len(asked) > 10
+        assert not shown & asked
     main(["dual", "train", "--language", "a*bc*", "--dx", "4", *SMALL])
     out = capsys.readouterr().out
     assert "a*bc* · the best constant has 1.000" in out  # half of the words are members, so labels ±1 have variance 1
@@ -99,9 +106,49 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
 
 
 def test_bound_shows_every_number_of_demonstrations(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["dual", "bound", "--model", model, "--k", "3", "--held", "1", "--queries", "1", "--out", "here"])
+    main(["dual", "bound", "--model", model, "--k", "4", "--held", "1", "--queries", "1", "--out", "here"])
     assert list(json.loads(Path("here/record.json").read_text())["log10"]["own"]) == ["1", "2", "3"]
     assert "measured gap" in capsys.readouterr().out
+
+
+def test_bound_takes_an_episode_file_and_what_truncation_leaves(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["dual", "check", "--model", model, "--k", "4", "--queries", "1", "--out", "first"])
+    main(["dual", "bound", "--model", model, "--task", "first/episode.json", "--held", "2", "--out", "file"])
+    assert list(json.loads(Path("file/record.json").read_text())["log10"]["own"]) == ["1", "2"]
+    capsys.readouterr()
+    said = refused(capsys, "bound", "--model", model, "--task", "first/episode.json", "--held", "4")
+    assert "lower --held" in said
+    too_many = ["bound", "--model", model, "--k", "30", "--held", "1", "--queries", "1"]
+    advice = re.search(r"use --k (\d+)", refused(capsys, *too_many))
+    assert advice
+    main(["dual", *too_many, "--k", advice[1], "--out", "fits"])
+    main(["dual", *too_many, "--truncate", "--out", "cut"])
+
+
+def test_a_window_that_hides_all_demonstrations_is_no_obstacle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny_model("gemma3").save_pretrained(tmp_path / "windowed")
+    tiny_tokenizer().save_pretrained(tmp_path / "windowed")
+    given = ["--model", str(tmp_path / "windowed"), "--queries", "1"]
+    main(["dual", "check", *given, "--k", "2", "--out", "seen"])
+    assert json.loads(Path("seen/record.json").read_text())["largest_residual"] <= 1e-9
+    main(["dual", "bound", *given, "--k", "3", "--held", "1", "--out", "bounded"])
+    assert "see no demonstration" in capsys.readouterr().out
+    json.loads(Path("bounded/record.json").read_text(), parse_constant=lambda text: pytest.fail(text))
+
+
+def test_a_model_in_single_precision_has_its_dual_in_double(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loud = tiny_model("llama")
+    for name, value in loud.named_parameters():
+        if any(part in name for part in ("q_proj", "k_proj", "v_proj")):
+            value.data.mul_(8)
+    loud.save_pretrained(tmp_path / "loud")
+    tiny_tokenizer().save_pretrained(tmp_path / "loud")
+    given = ["--model", str(tmp_path / "loud"), "--k", "8", "--queries", "1", "--dtype", "float32"]
+    main(["dual", "check", *given, "--out", "here"])
+    assert json.loads(Path("here/record.json").read_text())["largest_residual"] <= 1e-4
+    assert "nan" not in capsys.readouterr().out
 
 
 def test_modify_puts_each_modification_beside_plain(model: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +167,11 @@ def test_modify_puts_each_modification_beside_plain(model: str, capsys: pytest.C
         (["train", "--rate", "nan"], "finite number"),
         (["train", "--demos", "0"], "--demos"),
         (["check", "--k", "0"], "raise --k"),
-        (["bound", "--k", "0"], "raise --k"),
+        (["bound", "--k", "0"], "lower --held"),
+        (["train", "--demos", "2"], "raise --demos"),
+        (["modify", "--k", "2", "--with", "negative:k=3"], "raise --k"),
+        (["modify", "--with", "negative:k=1,k=2"], "give it once"),
+        (["train", "--language", "(a|b)*"], "--alphabet"),
         (["modify", "--with", "negativ"], "Did you mean negative"),
         (["modify", "--with", "negative:beta=much"], "is a number"),
         (["check", "--task", "sentimant"], "Did you mean sentiment"),

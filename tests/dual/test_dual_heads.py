@@ -9,8 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclgd.dual.bound import DELTA, best_split, head_bound, sweep
-from iclgd.dual.features import gram_root
-from iclgd.dual.heads import Layer, _layer, layers, owners, participation, read
+from iclgd.dual.features import gram_root, random_variance
+from iclgd.dual.heads import (
+    ERROR,
+    Layer,
+    _layer,
+    dual_of_layer,
+    features_needed,
+    layers,
+    owners,
+    participation,
+    read,
+)
 from iclgd.dual.model import softmax_dual
 from iclgd.dual.modified import Modification, parse
 from iclgd.dual.pretrained import Change, Modified, fitted
@@ -58,6 +68,43 @@ def test_every_head_is_its_zero_shot_part_plus_one_gradient_step(name: str, scal
     assert found.contributions.isfinite().all()
     assert ((found.share >= 0) & (found.share <= 1)).all()
     assert found.random.isfinite().all() == (name != "gemma2")  # capped scores are not k·q
+
+
+@pytest.mark.parametrize("name", [name for name in REGISTERED if name != "gemma2"])  # capped
+def test_the_dual_of_a_head_has_the_kernel_of_its_own_keys(name: str) -> None:
+    """φ(k_i)·φ(k_j) = exp(k_i·k_j) and φ(k_i)·φ(q) = exp(k_i·q): nothing of the model's scores is used."""
+    for layer in layers(tiny(name), PROMPTS, PROMPTS.queries[0]):
+        dual, own = dual_of_layer(layer)
+        assert own.all()
+        keys = layer.keys[:, layer.demos]
+        gram = torch.exp(keys @ keys.mT)
+        assert ((dual.inputs @ dual.inputs.mT - gram).abs() <= 1e-11 * gram.amax()).all()
+        wanted = torch.exp((keys @ layer.query[..., None])[..., 0])
+        assert ((dual.inputs @ dual.test[..., None])[..., 0] / wanted - 1).abs().max() <= 1e-11
+
+
+def test_keys_too_long_for_their_own_kernel_have_another_and_the_reading_says_so() -> None:
+    assert read(tiny("llama"), PROMPTS, PROMPTS.queries[0], sizes=(8,)).own.all()
+    long = read(tiny("llama", 60.0), PROMPTS, PROMPTS.queries[0], sizes=(8,))
+    assert not long.own.all()
+    assert long.residual.max() <= 1e-12
+
+
+def test_moving_all_keys_changes_no_weight_and_makes_random_features_cheaper() -> None:
+    layer = layers(tiny("llama", 8.0), PROMPTS, PROMPTS.queries[0])[0]
+    mean = (layer.weights[..., None] * layer.keys).sum(1)
+    moved = layer.keys - (mean + layer.query)[:, None]
+    weights = (moved @ layer.query[..., None])[..., 0].softmax(-1)
+    assert (weights - layer.weights).abs().max() <= 1e-12
+    assert features_needed(layer, moved).mean() < features_needed(layer, layer.keys).mean()
+
+
+def test_the_features_needed_are_those_of_the_variance() -> None:
+    layer = layers(tiny("llama"), PROMPTS, PROMPTS.queries[0])[0]
+    top = layer.scores.argmax(-1)
+    for head, log in enumerate(features_needed(layer, layer.keys)):
+        variance = random_variance(layer.keys[head], layer.query[head], 1)[top[head]]
+        assert float(log) == pytest.approx(max(0.0, float(torch.log10(variance / ERROR**2))), abs=1e-9)
 
 
 def test_a_sliding_window_leaves_out_what_it_hides() -> None:
@@ -189,7 +236,7 @@ def test_the_best_split_is_no_worse_than_the_heads_own() -> None:
 
 def test_a_sweep_covers_the_counts_asked_for_and_refuses_too_many() -> None:
     found = sweep(tiny("llama"), PROMPTS, PROMPTS.queries[0], (1, 3), held=2)
-    assert [own.tokens for own, _ in found.values()] == [5, 15]
+    assert [own.tokens.unique().tolist() for own, _ in found.values()] == [[5], [15]]
     assert found[3][0].bound.shape == (3, 4)
     with pytest.raises(Refusal, match="raise --k"):
         sweep(tiny("llama"), PROMPTS, PROMPTS.queries[0], (4,), held=2)

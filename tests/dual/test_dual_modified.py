@@ -101,6 +101,20 @@ def test_the_slides_regularised_form_departs_from_its_loss(seed: int, demos: int
     assert torch.allclose(exact - slide, alpha * (1 - own) * values[-1:], atol=1e-12)
 
 
+@given(seeds, sizes, sizes, sizes, st.floats(0.1, 0.9))
+@settings(deadline=None, max_examples=30)
+def test_with_any_number_of_own_tokens_the_two_differ_by_own_value_less_what_own_tokens_give(
+    seed: int, demos: int, own: int, dim: int, alpha: float
+) -> None:
+    query, keys, values, _ = head(seed, demos, own, dim)
+    forms = [
+        attend(query[None], keys, values, block(demos, own), form(alpha)) for form in (Regularised, RegularisedSlide)
+    ]
+    weights = (keys @ query / dim**0.5).softmax(-1)
+    wanted = alpha * (values[-1] - weights[demos:] @ values[demos:])
+    assert torch.allclose((forms[0] - forms[1])[0], wanted, atol=1e-12)
+
+
 @given(seeds, st.integers(4, 9), sizes, st.integers(1, 3))
 @settings(deadline=None, max_examples=30)
 def test_negatives_are_the_demonstrations_with_the_lowest_scores(seed: int, demos: int, dim: int, k: int) -> None:

@@ -11,10 +11,10 @@ from iclgd.errors import Refusal
 from iclgd.linear.train import Params
 from iclgd.tasks.regression import Episodes, Regression
 
-SHORT = Recipe(seeds=2, epochs=3, steps=5, batch=16, test=64)
+SHORT = Recipe(epochs=3, steps=5, batch=16, test=64)
 
 
-def same(task: Task, seeds: int = SHORT.seeds) -> list[Source]:
+def same(task: Task, seeds: int = 2) -> list[Source]:
     return [Source(task, task)] * seeds
 
 
@@ -43,7 +43,11 @@ def test_the_layer_that_is_trained_is_one_gradient_step_of_its_dual(arm: Arm) ->
 @pytest.mark.parametrize("zero", [Regularised(0.0), RegularisedSlide(0.0), Negative(3, 0.0), Augmented(0.0)])
 def test_training_at_strength_zero_gives_the_unmodified_curve_bit_for_bit(zero: Modification) -> None:
     sources = same(find_task("linear", 4, 6))
-    assert torch.equal(curves(sources, NORMAL, SHORT), curves(sources, replace(NORMAL, fixed=zero), SHORT))
+    adapters = ("g1", "g2") if isinstance(zero, Augmented) else ()
+    arm = replace(NORMAL, fixed=zero, adapters=adapters)
+    assert torch.equal(curves(sources, NORMAL, SHORT), curves(sources, arm, SHORT))
+    if adapters:  # and with some strength the same adapters change the curve
+        assert not torch.equal(curves(sources, NORMAL, SHORT), curves(sources, replace(arm, fixed=Augmented()), SHORT))
 
 
 def test_augmented_arms_start_as_the_unmodified_layer() -> None:
@@ -63,7 +67,7 @@ def test_a_curve_has_every_epoch_of_every_seed_and_comes_out_the_same_again() ->
 
 
 def test_training_beats_the_best_constant_and_negatives_beat_normal() -> None:
-    recipe = Recipe(seeds=4, epochs=40, steps=25, batch=64, rate=0.02, test=1024)
+    recipe = Recipe(epochs=40, steps=25, batch=64, rate=0.02, test=1024)
     sources = same(find_task("linear", 4, 10), 4)
     normal, negative = curves(sources, NORMAL, recipe)[-1], curves(sources, ARMS[-1], recipe)[-1]
     assert normal.max() < 0.9  # the best constant has 1
@@ -104,6 +108,11 @@ def test_a_seed_trains_on_its_own_source_and_is_judged_on_its_test_side() -> Non
 
 def test_families_of_the_linear_lab_are_tasks_too() -> None:
     assert isinstance(find_task("sparse", 5, 4), Regression)
-    with pytest.raises(Refusal, match="no regression"):
+    with pytest.raises(Refusal, match="no regression.*Did you mean sparse"):
         find_task("sparce", 5, 4)
     assert set(LINKS) == {"linear", "trigonometric", "exponential"}
+
+
+def test_a_seed_that_diverges_is_named() -> None:
+    with pytest.raises(Refusal, match=r"diverge"):
+        curves(same(find_task("exponential", 4, 6)), NORMAL, replace(SHORT, rate=1e30))

@@ -58,7 +58,10 @@ def random_expression(draw, depth):
     """Any expression of the syntax that is promised."""
     if depth == 0:
         return draw.choice(["a", "b", "c", "a", "b", "()", ".", "[ab]", "[^a]", "[a-c]"])
-    inner = lambda: random_expression(draw, depth - 1)  # noqa: E731
+
+    def inner():
+        return random_expression(draw, depth - 1)
+
     return draw.choice(
         [
             lambda: f"({inner()})*",
@@ -67,6 +70,7 @@ def random_expression(draw, depth):
             lambda: f"({inner()}){{{draw.randint(0, 2)},{draw.randint(2, 3)}}}",
             lambda: f"({inner()}){{{draw.randint(1, 2)},}}",
             lambda: f"({inner()}){{,2}}",
+            lambda: f"({inner()}){{{draw.randint(1, 3)}}}",
             lambda: inner() + inner(),
             lambda: f"({inner()}|{inner()})",
             lambda: f"{inner()}|{inner()}",
@@ -154,6 +158,11 @@ def test_automata_are_minimal_and_equal_for_equal_languages():
         ("[c-a]", "runs backwards"),
         ("a|", "empty word as"),
         ("a*+", "repeats a repetition"),
+        ("ba{0}", "no times"),
+        ("ba{0,0}", "no times"),
+        ("a{}", "no times"),
+        ("a{\u0663}", "has"),
+        ("a\nb", "one line"),
         ("a&b", "has '&' in it"),
         ("a b", "has ' ' in it"),
         ("é", "has 'é' in it"),

@@ -101,11 +101,22 @@ def test_sample_prints_words(capsys):
     assert "no words of length 3" in refused(capsys, "sample", "((a|b)c)*", "--length", "3")
 
 
+def test_sample_prints_what_a_random_automaton_emits(capsys):
+    iclgd("sample", "random", "--length", "6", "--count", "20", "--seed", "3")
+    words = capsys.readouterr().out.split()
+    assert len(words) == 20
+    iclgd("sample", "random", "--length", "6", "--count", "20", "--seed", "3", "--complement")
+    assert not set(words) & set(capsys.readouterr().out.split())
+    assert "cannot be a symbol" in refused(capsys, "sample", "random", "--alphabet", "a$")
+
+
 @pytest.mark.slow
 def test_the_whole_set_runs_and_leaves_the_documents_figures(tmp_path, capsys):
     iclgd("all", "--seeds", "2", "--shrink", "400", "--jobs", "1", "--out", str(tmp_path / "set"))
     shown = capsys.readouterr().out
-    assert "likeness to the trained layer" in shown
+    assert "Fixed labels: is anything learned in context?" in shown
+    assert "Sign or language drawn: which gradient descent?" in shown
+    assert "tables.md" in {path.name for path in (tmp_path / "set").iterdir()}
     names = {path.stem for path in (tmp_path / "set").glob("*.svg")}
     assert {"summary", "fixed-training", "fixed-autoencoder", "fixed-weights-1", "sign-weights-3"} <= names
 

@@ -1,5 +1,6 @@
 """Layers trained on membership, against the learners they may have become."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,13 +9,14 @@ import torch
 
 from iclgd.errors import Refusal
 from iclgd.languages.autoencoder import Autoencoder, train_autoencoder
-from iclgd.languages.experiment import Experiment, as_preconditioner, run
+from iclgd.languages.experiment import Experiment, as_preconditioner, record, run
 from iclgd.languages.prepare import prepare
 from iclgd.languages.references import best_penalty, references
 from iclgd.languages.suite import experiments, run_all
-from iclgd.languages.words import uniform
+from iclgd.languages.words import held_out, uniform
 from iclgd.linear import learners
 from iclgd.linear.attention import Weights
+from iclgd.linear.experiment import generator
 from iclgd.linear.models import Transformer
 from iclgd.linear.train import member
 from iclgd.tasks.regression import Episodes
@@ -45,6 +47,15 @@ def test_with_a_fixed_language_the_labels_are_not_read(fixed):
     assert mean(fixed, "trained", "accuracy") > 0.85
     assert abs(mean(fixed, "trained", "accuracy") - mean(fixed, "trained", "shuffled")) < 0.02
     assert abs(mean(fixed, "preconditioned gd", "shuffled") - 0.5) < 0.05  # GD of any kind reads them
+    assert mean(fixed, "no context", "cosine") > 0.99  # what the layer has become
+
+
+def test_likeness_alone_does_not_tell_whether_labels_are_read_and_shuffled_labels_do(fixed, signed):
+    """Of one language the best step has one direction: a layer that reads no label has it too."""
+    assert mean(fixed, "preconditioned gd", "cosine") > 0.98
+    assert abs(mean(fixed, "preconditioned gd", "cosine_shuffled")) < 0.2
+    assert mean(signed, "preconditioned gd", "cosine_shuffled") > 0.95
+    assert abs(mean(signed, "no context", "cosine")) < 0.2
 
 
 def test_with_a_random_sign_the_layer_is_preconditioned_gd_and_not_gd(signed):
@@ -90,6 +101,18 @@ def test_with_a_drawn_language_the_layer_is_preconditioned_gd_and_not_gd():
     assert abs(mean(result, "trained", "shuffled") - 0.5) < 0.05
 
 
+@pytest.mark.slow
+def test_autoencoder_codes_need_white_coordinates_to_reach_the_optimum(monkeypatch):
+    hard = replace(BASE, language="a*bc*", encoder="autoencoder", negatives="edits", labels="sign", start="gd")
+    hard = replace(hard, queries=32, steps=2000)
+    prepared = prepare(hard.data)
+    white = run(hard, prepared)
+    monkeypatch.setattr("iclgd.languages.experiment.whitening", lambda task: torch.eye(task.codes.shape[-1] + 1))
+    plain = run(hard, prepared)
+    assert min(white.learners["preconditioned gd"]["cosine"]) > 0.99
+    assert min(plain.learners["preconditioned gd"]["cosine"]) < 0.98
+
+
 def sample(count=4000, dx=4, seed=0):
     g = torch.Generator().manual_seed(seed)
     x, query = torch.randn(count, 6, dx, generator=g).double(), torch.randn(count, 1, dx, generator=g).double()
@@ -104,9 +127,12 @@ def test_references_are_at_their_best():
         return float(learners.half_square(learners.predict(w, episodes.query), episodes.target))
 
     penalty = best_penalty(episodes)
-    for factor in (10, 100):
-        best = loss(learners.ridge(episodes.x, episodes.y, penalty))
-        assert best < loss(learners.ridge(episodes.x, episodes.y, penalty * factor))
+    noisy = episodes._replace(y=episodes.y + torch.randn(episodes.y.shape, dtype=torch.float64, generator=generator(1)))
+    chosen = best_penalty(noisy)
+    assert penalty < chosen < 100  # noise wants a penalty, and not the largest
+    best = loss(learners.ridge(noisy.x, noisy.y, chosen))
+    for factor in (0.1, 10):
+        assert best < loss(learners.ridge(noisy.x, noisy.y, chosen * factor))
     assert set(references(episodes, 0.1, None)) == {"gd", "ridge", "3 nearest"}
 
 
@@ -128,10 +154,12 @@ def test_a_layer_is_a_preconditioner_a_fixed_answer_and_a_term_without_labels():
 def test_the_autoencoder_restores_words_it_has_not_seen():
     random = np.random.default_rng(0)
     model = Autoencoder(symbols=2, width=4, dx=6, hidden=24)
-    words = [uniform(400, range(1, 5), 2, random) for _ in range(2)]
-    trained = train_autoencoder(model, words, words, [0, 1], 300)
-    assert np.mean(trained.curves["loss"][-1]) < 0.2 * np.mean(trained.curves["loss"][0])
-    assert np.mean(trained.curves["words"][-1]) > 0.9
+    every = [np.unique(uniform(4000, range(1, 5), 2, random), axis=0) for _ in range(2)]  # all 30 words
+    words, others = ([part[held_out(part, 0) == test] for part in every] for test in (False, True))
+    assert min(map(len, others)) > 5
+    trained = train_autoencoder(model, words, others, [0, 1], 300)
+    symbols = trained.curves["symbols"]  # of words it has not seen
+    assert np.mean(symbols[-1]) > 0.8 > np.mean(symbols[0]) + 0.2
     params = member(trained.params, 0)
     seen = torch.from_numpy(words[0])
     restored = model.decode(params, model.encode(params, seen)).argmax(-1)
@@ -184,11 +212,39 @@ def test_the_set_shares_what_is_prepared_and_keeps_its_order():
         ({"steps": 0}, "counts of at least one"),
         ({"seeds": 0}, "at least one"),
         ({"queries": 0}, "counts of at least one"),
+        ({"rate": float("nan")}, "give a positive one"),
+        ({"dims": 41}, "too wide"),
+        ({"seed": 2**32}, "between 0 and 4294967295"),
+        ({"encoder": "end-to-end", "start": "gd"}, "leave out --start"),
     ],
 )
 def test_what_cannot_be_run_gets_a_sentence(given, sentence):
     with pytest.raises(Refusal, match=sentence):
         replace(BASE, **given)
+
+
+def test_a_seed_that_diverges_is_named():
+    with pytest.raises(Refusal, match="lower"):
+        run(replace(BASE, layers=2, rate=1e12, batch=16, steps=20, episodes=50))
+
+
+@pytest.mark.parametrize(
+    "given, sentence",
+    [
+        ({"alphabet": "abc $<"}, "cannot be a symbol"),
+        ({"alphabet": "abcdefghij", "max_length": 30}, "lower --max-length"),
+    ],
+)
+def test_random_languages_have_an_alphabet_like_others(given, sentence):
+    with pytest.raises(Refusal, match=sentence):
+        prepare(Experiment(language="random", labels="language", encoder="pca", **given).data)
+
+
+def test_a_record_is_json_whatever_was_undefined(prepared):
+    result = run(replace(BASE, steps=2, episodes=40), prepared)
+    result.learners["gd"]["cosine"][0] = float("nan")
+    text = json.dumps(record(result), allow_nan=False)
+    assert json.loads(text)["learners"]["gd"]["cosine"][0] is None
 
 
 def test_too_many_dimensions_get_a_sentence():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from iclgd.languages.coordinates import in_basis, rebased, whitening
 from iclgd.languages.membership import Membership
-from iclgd.languages.optimum import best_preconditioner, best_rate, moments
+from iclgd.languages.optimum import best_classifier, best_preconditioner, best_rate, moments
 from iclgd.linear import learners, optimum
 from iclgd.linear.models import Transformer
 from iclgd.tasks.regression import Episodes
@@ -79,13 +79,28 @@ def test_of_one_language_the_best_preconditioner_has_rank_one(seed):
 
 def test_episodes_that_are_drawn_lead_to_the_same_preconditioner():
     task = random_task(3, 2, dx=2)
-    drawn = task.draw(200_000, torch.Generator().manual_seed(0), torch.float64)
+    drawn = task.draw(200_000, torch.Generator().manual_seed(0), dtype=torch.float64)
     assert torch.allclose(optimum.fitted_preconditioner(drawn), best_preconditioner(task), atol=0.05)
 
 
 def test_pools_that_do_not_span_the_code_are_no_obstacle():
     task = random_task(0, dx=8)
-    assert best_preconditioner(task).isfinite().all()
+    episodes, weight = every_episode(task)
+    b, query = learners.averaging(episodes.x, episodes.y)[:, 0], episodes.query[:, 0]
+    features = b[:, :, None] * query[:, None, :]
+    miss = (features * best_preconditioner(task)).sum((1, 2)) - episodes.target[:, 0, 0]
+    assert torch.einsum("n,n,nij->ij", weight, miss, features).abs().max() < 1e-8
+
+
+@given(seeds)
+def test_without_context_the_best_answer_is_the_direction_of_the_best_step(seed):
+    task = random_task(seed)
+    episodes, weight = every_episode(task)
+    w = best_classifier(task)
+    query, target = episodes.query[:, 0], episodes.target[:, 0, 0]
+    assert (weight * (query @ w - target) @ query).abs().max() < 1e-10
+    step = moments(task).m[0] @ best_preconditioner(task)
+    assert abs(float(torch.cosine_similarity(step, w, dim=0)) - 1) < 1e-6
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -95,7 +110,7 @@ def test_a_layer_in_white_coordinates_is_the_layer_on_the_codes(layers):
     model = Transformer(3, layers=layers, start=0.5)
     params = {name: value.double() for name, value in model.init(0).items()}
     on_codes, on_white = (
-        part.draw(50, torch.Generator().manual_seed(1), torch.float64, queries=3)
+        part.draw(50, torch.Generator().manual_seed(1), 3, torch.float64)
         for part in (task, Membership(task.codes.double() @ basis[:-1, :-1].mT, task.sizes, task.demos, task.signs))
     )
     answer = model.predict(params, on_codes)

@@ -1,6 +1,7 @@
 """Words, labels and splits: nothing gives the answer away."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -98,6 +99,27 @@ def test_a_words_side_depends_on_the_word_and_the_seed_alone():
     assert (held_out(words, 1) & shown).mean() == pytest.approx(0.16, abs=0.03)
 
 
+def test_siblings_that_differ_in_their_last_symbol_are_split_as_by_chance():
+    """Were the last symbol mixed in badly, a test word would always have training words beside it."""
+    words = np.array(list(itertools.product(range(4), repeat=8)))
+    for chosen in (held_out(words, 0), asked(words, 0)):
+        share = chosen.mean()
+        together = np.bincount(chosen.reshape(-1, 4).sum(1), minlength=5)
+        chance = [math.comb(4, k) * share**k * (1 - share) ** (4 - k) * len(words) / 4 for k in range(5)]
+        assert chisquare(together, chance).pvalue > 1e-3
+
+
+def test_where_edits_are_few_members_are_left_out_by_chance():
+    kept = [
+        strings(labelled(language("tomita-4"), "edits", range(7, 8), 64, np.random.default_rng(seed)).members)
+        for seed in range(30)
+    ]
+    found = language("tomita-4")
+    first, last = (strings(found.words(np.array([rank]), 7)) for rank in (0, found.count(7) - 1))
+    counts = [sum(bool(word & part) for part in kept) for word in (first, last)]
+    assert min(counts) > 0
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_no_string_is_on_two_sides(seed):
     split = split_one(language("document-3"), "complement", LENGTHS, seed)
@@ -128,9 +150,9 @@ def test_no_language_and_no_string_is_on_two_sides():
     [
         ("a{13}", "", "has no words of length 1 to 12"),
         ("(a|b)*", "", "nothing to tell apart"),
-        ("tomita-1", "", "too small for the split"),
-        ("abc|cba", "", "too small for the split"),
-        ("[^ab]", "", "has no words"),
+        ("tomita-1", "", "allow longer with --max-length"),
+        ("abc|cba", "", "it has 2 words in all, so write a larger one"),
+        ("[^ab]", "", "is the empty language"),
     ],
 )
 def test_a_language_that_cannot_be_split_gets_a_sentence(name, alphabet, sentence):

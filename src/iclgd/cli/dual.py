@@ -24,11 +24,12 @@ from iclgd.errors import Refusal
 
 if TYPE_CHECKING:
     from iclgd.dual.small import Source
+    from iclgd.languages.prepare import Data
 
 EXAMPLES = """\b
 Examples:
   iclgd dual check --task sentiment --k 8            every head as zero-shot part + one gradient step
-  iclgd dual bound --task sentiment --k 16           theorem 3.2 against the number of demonstrations
+  iclgd dual bound --task sentiment --k 24           theorem 3.2 against the number of demonstrations
   iclgd dual modify --with negative:k=3,beta=0.1     modified attention in a pretrained model
   iclgd dual train                                   modified attention trained on three regressions
   iclgd dual train --language 'a*bc*'                the same on membership in a regular language
@@ -89,26 +90,27 @@ def check(context: click.Context, out: Path | None, overwrite: bool, **given: An
 
 
 @command.command()
-@options(MODEL[:2], (FLOAT64,), MODEL[3:], TASK, episode_options(16, 2))
-@click.option("--held", default=8, show_default=True, type=click.IntRange(1), help="Demonstrations not trained on.")
+@options(MODEL[:2], (FLOAT64,), MODEL[3:], TASK, episode_options(24, 2))
+@click.option(
+    "--held", default=8, show_default=True, type=click.IntRange(1), help="The last of them, which are not trained on."
+)
 @options(PROMPT, OUT)
 @click.pass_context
 def bound(context: click.Context, held: int, out: Path | None, overwrite: bool, **given: Any) -> None:
     """The generalisation bound of theorem 3.2 on real heads, beside the measured gap.
 
-    For 1, 2, 4, … up to K demonstrations; further ones, drawn with them, measure the gap.
+    Of K demonstrations the last ones are held out and measure the gap; the bound is for the first 1, 2, 4, … of the
+    others.
     """
     from iclgd.dual.bound import sweep
     from iclgd.report.dual_bound import BoundReport
     from iclgd.report.terminal import progress
 
-    if given["k"] < 1:
-        raise Refusal("without demonstrations there is no bound to compute: raise --k.")
-    counts = sorted({*(2**i for i in range(given["k"].bit_length())), given["k"]})
-    given = {**given, "k": given["k"] + held}
     spec, out, _, subject, prompts, title = _ready("bound", context, out, overwrite, {**given, "held": held})
-    if len(prompts.demos) < given["k"]:
-        raise Refusal(f"only {len(prompts.demos)} demonstrations are there, not {given['k']}: lower --k or --held.")
+    left = len(prompts.demos) - held
+    if left < 1:
+        raise Refusal(f"of {len(prompts.demos)} demonstrations none is left when {held} are held out: lower --held.")
+    counts = sorted({*(2**i for i in range(left.bit_length())), left})
     with progress("reading heads", len(prompts.queries)) as done:
         sweeps = []
         for query in prompts.queries:
@@ -130,13 +132,18 @@ def bound(context: click.Context, held: int, out: Path | None, overwrite: bool, 
 @click.pass_context
 def modify(context: click.Context, changes: tuple[str, ...], out: Path | None, overwrite: bool, **given: Any) -> None:
     """Modified attention inside a pretrained model: accuracy beside the unmodified one."""
-    from iclgd.dual.modified import parse
+    from iclgd.dual.modified import Negative, parse
     from iclgd.dual.pretrained import Modified, fitted
     from iclgd.report.dual_modify import ModifyReport
     from iclgd.report.terminal import progress
 
     made = {name: parse(name) for name in ("plain", *changes)}
     spec, out, _, subject, prompts, title = _ready("modify", context, out, overwrite, {**given, "changes": list(made)})
+    for name, change in made.items():
+        if isinstance(change, Negative) and change.k > len(prompts.demos):
+            raise Refusal(
+                f"{name} needs {change.k} demonstrations to choose from, not {len(prompts.demos)}: raise --k."
+            )
     traces = {}
     with progress("tracing", len(made) * len(prompts.queries)) as done:
         for name, change in made.items():
@@ -151,7 +158,7 @@ def modify(context: click.Context, changes: tuple[str, ...], out: Path | None, o
     "tasks",
     multiple=True,
     help="linear, trigonometric, exponential (all three unless given), "
-    "or gaussian, skewed, sparse, quadratic, relu, tree. May be repeated.",
+    "or gaussian, skewed, sparse, quadratic, relu, tree, or with --dx 1 sine, sine-one-key. May be repeated.",
 )
 @click.option(
     "--language",
@@ -162,7 +169,10 @@ def modify(context: click.Context, changes: tuple[str, ...], out: Path | None, o
 )
 @click.option("--dx", default=10, show_default=True, type=click.IntRange(1), help="Inputs.")
 @click.option("--demos", type=click.IntRange(1), help="Demonstrations in an episode.  [default: 15; of words, 20]")
-@click.option("--seeds", default=8, show_default=True, type=click.IntRange(1))
+@click.option("--alphabet", default="", help="More symbols than the expression of --language has.")
+@click.option("--max-length", type=click.IntRange(1), help="Of words.  [default: 12; 8 for random languages]")
+@click.option("--seeds", default=8, show_default=True, type=click.IntRange(1, 1000))
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Curves to train at a time.")
 @click.option("--epochs", default=100, show_default=True, type=click.IntRange(1))
 @click.option("--steps", default=20, show_default=True, type=click.IntRange(1), help="Steps in an epoch.")
 @click.option("--batch", default=128, show_default=True, type=click.IntRange(1), help="Episodes in a step.")
@@ -173,11 +183,16 @@ def train(
     languages: tuple[str, ...],
     dx: int,
     demos: int | None,
+    alphabet: str,
+    max_length: int | None,
+    seeds: int,
+    jobs: int,
     out: Path | None,
     overwrite: bool,
     **recipe: Any,
 ) -> None:
     """Train modified attention on regressions, the slides' three panels, or on regular languages."""
+    from iclgd.dual.modified import Negative
     from iclgd.dual.small import ARMS, LINKS, Recipe, Source, find_task
     from iclgd.report.dual_panels import train_panels
     from iclgd.report.terminal import progress, working
@@ -187,30 +202,45 @@ def train(
     if tasks and languages:
         raise Refusal("regressions and languages are trained apart; give --task or --language.")
     demos = demos or (20 if languages else 15)
+    most = max(arm.fixed.k for arm in ARMS if isinstance(arm.fixed, Negative))
+    if demos < most:
+        raise Refusal(f"{most} negative samples need as many demonstrations, not {demos}: raise --demos.")
     made = Recipe(**recipe)
     names = list(dict.fromkeys(languages or tasks or LINKS))
-    spec = {"command": "train", "tasks": names, "dx": dx, "demos": demos, **recipe}
+    spec = {"command": "train", "tasks": names, "dx": dx, "demos": demos, "seeds": seeds, **recipe}
     if languages:
+        words = [_data(name, alphabet, max_length, dx, demos, seeds) for name in names]
+        spec |= {"alphabet": alphabet, "lengths": [data.max_length for data in words]}
         out = _out(out, overwrite, spec)
         with working("training autoencoders"):
-            sources = {name: _words(name, dx, demos, made.seeds) for name in names}
+            sources = {data.language: _words(data) for data in words}
     else:
         found = {name: find_task(name, dx, demos) for name in names}
         out = _out(out, overwrite, spec)
-        sources = {name: [Source(task, task)] * made.seeds for name, task in found.items()}
+        sources = {name: [Source(task, task)] * seeds for name, task in found.items()}
     with progress("training", len(names) * (1 + len(ARMS))) as done:
-        report = train_panels(sources, made, spec, _repeat(), done)
+        report = train_panels(sources, made, spec, _repeat(), jobs, done)
     _finish(report, out, overwrite)
 
 
-def _words(language: str, dx: int, demos: int, seeds: int) -> "list[Source]":
+def _data(name: str, alphabet: str, max_length: int | None, dx: int, demos: int, seeds: int) -> "Data":
+    """A language as the languages lab takes it; refused here rather than after an hour of training."""
+    from iclgd.languages.expressions import language
+    from iclgd.languages.prepare import Data
+
+    drawn = name == "random"
+    if not drawn:
+        language(name, alphabet)
+    length = max_length or (8 if drawn else 12)
+    return Data(language=name, alphabet=alphabet, dims=dx, demos=demos, seeds=seeds, max_length=length)
+
+
+def _words(data: "Data") -> "list[Source]":
     """Membership in a language, by seed; it is tested on words that neither its autoencoder nor its layer was shown."""
     from iclgd.dual.small import Source
-    from iclgd.languages.prepare import Data, prepare
+    from iclgd.languages.prepare import prepare
 
-    drawn = language == "random"
-    made = prepare(Data(language=language, dims=dx, demos=demos, seeds=seeds, max_length=8 if drawn else 12))
-    return [Source(*pair) for pair in made.tasks(demos, not drawn)]
+    return [Source(*pair) for pair in prepare(data).tasks(data.demos, data.language != "random")]
 
 
 def _ready(
@@ -241,7 +271,7 @@ def _ready(
         subject = load_subject(model, note)
     prompts = build_prompts(subject.tokenizer, episode, asked, subject.room)
     title = (
-        f"{subject.name} · {episode.task.name} · k = {len(prompts.demos) - given.get('held', 0)} · "
+        f"{subject.name} · {episode.task.name} · k = {len(prompts.demos)} · "
         f"{'' if from_file else f'seed {drawn.seed} · '}{len(prompts.queries)} queries · {model.dtype}"
     )
     return spec, out, episode, subject, prompts, title

@@ -54,21 +54,34 @@ def list_(max_length: int) -> None:
 @command.command()
 @click.argument("language")
 @click.option("--length", default=8, show_default=True, type=click.IntRange(1, 40))
-@click.option("--count", default=10, show_default=True, type=click.IntRange(1))
+@click.option("--count", default=10, show_default=True, type=click.IntRange(1, 1_000_000))
 @click.option("--alphabet", default="", help="More symbols than the expression has.")
 @click.option("--complement", is_flag=True, help="Words that are not in the language.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 def sample(language: str, length: int, count: int, alphabet: str, complement: bool, seed: int) -> None:
-    """Words of one length, exactly uniform, one a line."""
+    """Words of one length, one a line.
+
+    Those of a language are exactly uniform; `random` is a random automaton, and its words are as likely as it emits
+    them.
+    """
     import numpy as np
 
     from iclgd.languages.automaton import decode
+    from iclgd.languages.expressions import check_alphabet
     from iclgd.languages.expressions import language as parsed
+    from iclgd.languages.prepare import LETTERS
+    from iclgd.languages.regbench import random_chain
     from iclgd.report.terminal import say
 
-    found = parsed(language, alphabet)
-    found = found.complement() if complement else found
-    say("\n".join(decode(found.sample(count, length, np.random.default_rng(seed)), found.alphabet)))
+    random = np.random.default_rng(seed)
+    if language == "random":
+        chain = random_chain(check_alphabet(alphabet or LETTERS), random)
+        words = chain.language("random").complement() if complement else chain
+        letters = chain.alphabet
+    else:
+        found = parsed(language, alphabet)
+        words, letters = found.complement() if complement else found, found.alphabet
+    say("\n".join(decode(words.sample(count, length, random), letters)))
 
 
 @command.command()
@@ -86,7 +99,7 @@ def sample(language: str, length: int, count: int, alphabet: str, complement: bo
 @click.option("--demos", default=20, show_default=True, help="Demonstrations in an episode.")
 @click.option("--layers", default=1, show_default=True, help="LSA layers.")
 @click.option("--start", default="random", show_default=True, help="random, or gd: near a small step of plain GD.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="The first seed.")
+@click.option("--seed", default=0, show_default=True, help="The first seed.")
 @click.option("--seeds", default=5, show_default=True, help="Seeds, trained together.")
 @click.option("--steps", default=2000, show_default=True, help="Training steps of the layers.")
 @click.option("--encoder-steps", default=1000, show_default=True, help="Training steps of the autoencoder.")
@@ -122,7 +135,13 @@ def run(out: Path | None, overwrite: bool, **given: Any) -> None:
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="The first seed.")
 @click.option("--seeds", default=5, show_default=True, type=click.IntRange(2), help="Seeds, trained together.")
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="Cells to run at a time.")
-@click.option("--shrink", default=1, show_default=True, type=click.IntRange(1), help="Divide steps, for a trial run.")
+@click.option(
+    "--shrink",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Divide steps and languages, for a trial run.",
+)
 @options(OUT)
 def all_(out: Path | None, overwrite: bool, seed: int, seeds: int, jobs: int, shrink: int) -> None:
     """The whole set: every kind of label, negative and code on the document's languages, and random languages."""

@@ -2,11 +2,12 @@
 
 For f = W φ with ‖W‖ ≤ w and ‖v‖, ‖f(k)‖ ≤ ρ, with probability 1 − δ over N demonstrations S,
 
-    L(f) ≤ L̂(f) + O( w ρ d_o √(Tr K_S) / N + √(log(1/δ) / N) ),        L(f) = E[−vᵀ f(k)].
+    L(f) ≤ L̂(f) + O( w ρ d_o √(Tr K_S) / N + √(log(1/δ) / N) ),        L(f) = E[−vᵀ f(k)]
 
-Here w is the norm of the trained W itself, ρ the largest norm met, the constant that O hides is 1, and L(f) is the mean
-over demonstrations that came later in the text and were not trained on. Numbers are exp(k·k) and far outside of a
-double's range in some heads, so they are kept as logarithms.
+(as far as the slides can be read). Here w is the norm of the trained W itself, ρ the largest norm met, held-out tokens
+included, the constant that O hides is 1, N counts tokens, which are not independent, and L(f) is the mean over
+demonstrations that came later in the text and were not trained on. Numbers are exp(k·k) and may be far outside of a
+double's range, so they are kept as logarithms.
 """
 
 import math
@@ -24,13 +25,14 @@ from iclgd.prompts import Ids, Prompts
 
 DELTA = 0.05
 SPLITS = tuple(2.0**i for i in range(9))
+QUANTITIES = ("trace", "weight", "radius", "bound", "gap")
 
 
 @dataclass(frozen=True)
 class Bound:
-    """log₁₀ of the quantities, one value a head; ``tokens`` is N, which counts demonstration tokens."""
+    """log₁₀ of the quantities, one value a head, nan where a window hides all demonstrations."""
 
-    tokens: int
+    tokens: Float[Tensor, "*head"]  # N itself: demonstration tokens that the head sees
     trace: Float[Tensor, "*head"]  # Tr K_S
     weight: Float[Tensor, "*head"]  # w
     radius: Float[Tensor, "*head"]  # ρ
@@ -51,6 +53,10 @@ def head_bound(
     """
     inside = layer.demos
     keys, held = layer.keys / split, held_keys / split
+    tokens = int(inside.sum())
+    nothing = layer.scores.new_full(layer.scores.shape[:1], torch.nan)
+    if not tokens or not held.shape[1]:
+        return Bound(torch.full_like(nothing, tokens), *[nothing] * len(QUANTITIES))
     everyone = torch.cat([keys, held], 1)
     products = keys @ everyone.mT  # head token token+held
     top = products.amax((-1, -2))  # the common factor exp(top) is taken out of the kernel
@@ -64,7 +70,6 @@ def head_bound(
     outer = torch.arange(len(inner)) >= len(inside)
     gap = losses[:, outer].mean(-1) - losses[:, inner].mean(-1)
 
-    tokens = int(inside.sum())
     own = kernel[..., : len(inside)]
     square = ((own @ layer.values) * layer.values).sum((-1, -2)).clamp_min(0)  # ‖W‖² D² / exp(top)
     weight = square.log10() / 2 + unit - top / (2 * math.log(10))
@@ -77,18 +82,18 @@ def head_bound(
     second = math.log10(math.log(1 / DELTA) / tokens) / 2
     pair = torch.stack([first, torch.full_like(first, second)])
     bound = (pair * math.log(10)).logsumexp(0) / math.log(10)
-    return Bound(tokens, trace, weight, radius, bound, gap.abs().log10() + unit)
+    return Bound(torch.full_like(bound, tokens), trace, weight, radius, bound, gap.abs().log10() + unit)
 
 
 def best_split(layer: Layer, held_keys: Tensor, held_values: Tensor) -> Bound:
-    """Head by head, the split with the smallest bound."""
+    """Head by head, the one of `SPLITS` with the smallest bound."""
     tried = [head_bound(layer, held_keys, held_values, split) for split in SPLITS]
     which = torch.stack([one.bound for one in tried]).argmin(0, keepdim=True)
 
     def pick(name: str) -> Tensor:
         return torch.stack([getattr(one, name) for one in tried]).gather(0, which)[0]
 
-    return Bound(tried[0].tokens, *(pick(name) for name in ("trace", "weight", "radius", "bound", "gap")))
+    return Bound(tried[0].tokens, *map(pick, QUANTITIES))
 
 
 def sweep(
@@ -113,5 +118,4 @@ def sweep(
 
 
 def _stacked(bounds: Sequence[Bound]) -> Bound:
-    names = ("trace", "weight", "radius", "bound", "gap")
-    return Bound(bounds[-1].tokens, *(torch.stack([getattr(b, name) for b in bounds]) for name in names))
+    return Bound(*(torch.stack([getattr(b, name) for b in bounds]) for name in ("tokens", *QUANTITIES)))

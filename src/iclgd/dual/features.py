@@ -3,11 +3,24 @@
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 SPREAD = 600.0  # scores further below the largest than this count as this far: a weight of e⁻⁶⁰⁰ is 0 beside 1
 REACH = 7.0  # bound on the part of a key that the query does not see; e^(600 + 49) is a finite double
+LONGEST = 600.0  # ‖x‖² up to which exp(x·y) is a finite double with room for sums
+
+
+def own_points(
+    query: Float[Tensor, "*batch dim"], keys: Float[Tensor, "*batch token dim"]
+) -> Float[Tensor, "*batch point dim"]:
+    """Query and keys as the head has them, the query first: the kernel of the theorem as it is printed."""
+    return torch.cat([query[..., None, :], keys], -2)
+
+
+def writable(at: Float[Tensor, "*batch point coordinate"]) -> Bool[Tensor, "*batch"]:
+    """Whether every entry of the points' Gram matrix is a finite double."""
+    return at.square().sum(-1).amax(-1) <= LONGEST
 
 
 def points(
@@ -15,11 +28,11 @@ def points(
 ) -> Float[Tensor, "*batch point coordinate"]:
     """Where query and keys may stand so that exp(p_i · p_q) = exp(s_i − max s), the query first.
 
-    Attention knows keys and query by their scores alone: k_i → A⁻ᵀ k_i + c with q → A q leaves every weight as it is,
-    so the W_K and W_Q of a head fix φ only up to that choice. This choice makes every number below finite for any
-    scores: the first coordinate carries the scores, split evenly between query and keys, and the others keep the
-    keys' differences, shrunk to length `REACH` where they are longer. The scores may be any numbers: rotary
-    positions, soft caps, biases and sinks change nothing here, and the kernel need not be positive for them.
+    For heads whose scores are not k·q (soft caps, biases) or whose keys are too long for `own_points`. Attention knows
+    keys and query by their scores alone, so any points with these products have a dual that is the head; these keep
+    every number below finite. One more coordinate carries the scores, split evenly between query and keys and cut off
+    where a weight is 0 beside the largest; the others keep the keys' differences, shrunk to length `REACH` where they
+    are longer. The query has no part in the others, so the kernel between keys is not the head's own.
     """
     fall = (scores - scores.amax(-1, keepdim=True)).clamp_min(-SPREAD)  # *batch token
     stretch = (-fall.amin(-1, keepdim=True)).clamp_min(1.0).sqrt()  # *batch 1

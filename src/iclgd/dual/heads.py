@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from iclgd.dual.features import directions, random_scores
-from iclgd.dual.model import softmax_dual
+from iclgd.dual.features import directions, own_points, random_scores, writable
+from iclgd.dual.model import Dual, kernel_dual, softmax_dual
 from iclgd.errors import Refusal
 from iclgd.models.capture import Heads, Tape, repeat
 from iclgd.models.subject import Subject
@@ -21,7 +21,10 @@ ERROR = 0.1  # relative error asked of random features when their number is coun
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer's heads at the prompt's last token, hidden tokens left out, keys and values repeated for each head."""
+    """One layer's heads at the prompt's last token, in float64 whatever the model computes in.
+
+    Hidden tokens are left out, keys and values repeated for each head.
+    """
 
     scores: Float[Tensor, "head token"]
     keys: Float[Tensor, "head token dim"]  # times √scaling, so that k_i · q is the score before any cap
@@ -49,13 +52,17 @@ class Reading:
     share: Float[Tensor, "layer head"]  # ‖step‖ / (‖step‖ + ‖zero-shot part‖)
     cosine: Float[Tensor, "layer head"]  # of step and zero-shot part
     span: Float[Tensor, "layer head"]  # directions in which the demonstrations' contributions lie
-    rank: Float[Tensor, "layer head"]  # of ΔW in the head's own kernel space
+    rank: Float[Tensor, "layer head"]  # the same for ΔW, in the kernel space of the dual
+    own: Float[Tensor, "layer head"]  # 1 where the dual has the head's own kernel exp(k·k'), 0 where it needs `points`
     steps: Float[Tensor, "layer head dv"]  # ΔW φ(q)
     contributions: Float[
         Tensor, "layer head demo"
     ]  # of each demonstration to the step, along it; they sum to 1 (to 0 without a step)
+    first: Float[Tensor, "layer head"]  # of the first demonstration's first token alone
     random: Float[Tensor, "size layer head"]  # ‖random features − head‖ / ‖head‖; nan where scores are not k·q
-    needed: Float[Tensor, "layer head"]  # log₁₀ of the random features that would bring the largest weight to `ERROR`
+    moved: Float[Tensor, "size layer head"]  # the same with all keys moved by one vector, which no weight depends on
+    needed: Float[Tensor, "layer head"]  # log₁₀ of the features for a kernel value known to `ERROR`, own keys
+    needed_moved: Float[Tensor, "layer head"]  # the same, keys moved
 
 
 def owners(prompts: Prompts, query: Ids) -> Int[Tensor, " token"]:
@@ -88,9 +95,9 @@ def _layer(heads: Heads, owner: Int[Tensor, " token"]) -> Layer:
     groups = heads.query.shape[1] // heads.key.shape[1]
     keys, values = (repeat(states, groups)[0].cpu()[:, seen] for states in (heads.key, heads.value))
     root = heads.scaling**0.5
-    sinks = None if heads.sinks is None else heads.sinks.detach().to(scores)
-    query, output = heads.query[0, :, 0].cpu() * root, heads.output[0, :, 0].cpu()
-    return Layer(scores[:, seen], keys * root, query, values, sinks, output, owner[seen])
+    sinks = None if heads.sinks is None else heads.sinks.detach().cpu().double()
+    query, output = heads.query[0, :, 0].cpu().double() * root, heads.output[0, :, 0].cpu().double()
+    return Layer(scores[:, seen].double(), keys.double() * root, query, values.double(), sinks, output, owner[seen])
 
 
 def with_sink(scores: Float[Tensor, "head token"], sinks: Float[Tensor, " head"] | None) -> Float[Tensor, "head token"]:
@@ -105,9 +112,48 @@ def participation(values: Float[Tensor, "*batch value"]) -> Float[Tensor, "*batc
     return values.sum(-1).square() / values.square().sum(-1)
 
 
+def plain_scores(layer: Layer) -> bool:
+    """Whether the scores are k·q and nothing more; the head's own precision decides how near is equal."""
+    return torch.allclose((layer.keys @ layer.query[..., None])[..., 0], layer.scores, rtol=1e-4, atol=1e-4)
+
+
+def dual_of_layer(layer: Layer) -> tuple[Dual, Float[Tensor, " head"]]:
+    """The duals of a layer's heads, and 1 where each has the head's own kernel.
+
+    With it nothing of the model's attention is used but its keys, values and query: the scores are computed again.
+    """
+    at = own_points(layer.query, layer.keys)
+    own = writable(at) & plain_scores(layer)
+    fallback = softmax_dual(layer.scores, layer.keys, layer.values, layer.demos, layer.sinks)
+    if not own.any():
+        return fallback, own.double()
+    made = kernel_dual(at[own], layer.values[own], layer.demos, None if layer.sinks is None else layer.sinks[own])
+    parts = {}
+    for name in ("start", "inputs", "labels", "test", "denominator", "scores"):
+        parts[name] = getattr(fallback, name).clone()
+        parts[name][own] = getattr(made, name)
+    return Dual(**parts), own.double()
+
+
+def attention_by_random_features(
+    layer: Layer, keys: Float[Tensor, "head token dim"], w: Float[Tensor, "feature dim"]
+) -> Float[Tensor, " head"]:
+    """Relative error of the heads' outputs with random features for these keys."""
+    guess = with_sink(random_scores(keys, layer.query, w), layer.sinks)
+    return ((guess[:, None] @ layer.values)[:, 0] - layer.output).norm(dim=-1) / layer.output.norm(dim=-1)
+
+
+def features_needed(layer: Layer, keys: Float[Tensor, "head token dim"]) -> Float[Tensor, " head"]:
+    """log₁₀ of the random features at which φ̂(k)·φ̂(q) of the token attended most is known to `ERROR`, at least one."""
+    top = layer.scores.argmax(-1)[:, None, None].expand(-1, 1, keys.shape[-1])
+    length = (keys.gather(1, top)[:, 0] + layer.query).square().sum(-1)  # relative variance (exp(length) − 1) / m
+    exact = torch.where(length < 30, torch.expm1(length.clamp_max(30)).log(), length)
+    return (exact / math.log(10) - 2 * math.log10(ERROR)).clamp_min(0)
+
+
 def read_layer(layer: Layer, demos: int, draws: Sequence[Tensor]) -> dict[str, Tensor]:
     """The quantities of `Reading` for one layer."""
-    dual = softmax_dual(layer.scores, layer.keys, layer.values, layer.demos, layer.sinks)
+    dual, own = dual_of_layer(layer)
     update = dual.update()
     zero, step = dual.zero_shot, dual.predict(update)
     size = layer.output.norm(dim=-1)
@@ -115,28 +161,24 @@ def read_layer(layer: Layer, demos: int, draws: Sequence[Tensor]) -> dict[str, T
     length = step.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(step.dtype).tiny)
     along = (given @ (step / length)[..., None])[..., 0] / length  # head token
     shares = along.new_zeros(len(step), demos).index_add(1, layer.owner[layer.demos], along)
-    keys, labels = layer.keys[:, layer.demos], layer.values[:, layer.demos]
-    products = keys @ keys.mT  # head token token
-    kernel = torch.exp(products - products.amax((-1, -2), keepdim=True))
-    summed = (layer.keys + layer.query[:, None]).square().sum(-1)
-    top = summed.gather(1, layer.scores.argmax(-1, keepdim=True))[:, 0]  # of the token attended most
-    plain = torch.allclose((layer.keys @ layer.query[..., None])[..., 0], layer.scores, rtol=1e-4, atol=1e-4)
-    random = []
-    for w in draws:
-        guess = with_sink(random_scores(layer.keys, layer.query, w), layer.sinks)
-        error = ((guess[:, None] @ layer.values)[:, 0] - layer.output).norm(dim=-1) / size
-        random.append(error if plain else torch.full_like(error, torch.nan))
+    mean = (layer.weights[..., None] * layer.keys).sum(1) / layer.weights.sum(-1, keepdim=True)
+    moved = layer.keys - (mean + layer.query)[:, None]
+    known = 1.0 if plain_scores(layer) else torch.nan
     return {
         "residual": (dual.predict(dual.start + update) - layer.output).norm(dim=-1) / size,
         "mass": layer.weights[:, layer.demos].sum(-1),
         "share": step.norm(dim=-1) / (step.norm(dim=-1) + zero.norm(dim=-1)),
         "cosine": torch.cosine_similarity(step, zero, dim=-1),
         "span": participation(torch.linalg.svdvals(given).square()),
-        "rank": participation(torch.linalg.eigvalsh(labels.mT @ kernel @ labels).clamp_min(0)),
+        "rank": participation(torch.linalg.svdvals(update).square()),
+        "own": own,
         "steps": step,
         "contributions": shares,
-        "random": torch.stack(random),
-        "needed": top / math.log(10) - 2 * math.log10(ERROR),  # (exp(‖k + q‖²) − 1) / m = ERROR², the 1 left out
+        "first": along[:, :1].sum(-1) * float((layer.owner[layer.demos] == 0).any()),
+        "random": torch.stack([known * attention_by_random_features(layer, layer.keys, w) for w in draws]),
+        "moved": torch.stack([known * attention_by_random_features(layer, moved, w) for w in draws]),
+        "needed": known * features_needed(layer, layer.keys),
+        "needed_moved": known * features_needed(layer, moved),
     }
 
 
@@ -150,5 +192,5 @@ def read(subject: Subject, prompts: Prompts, query: Ids, sizes: Sequence[int] = 
         draws = [directions(size, layer.keys.shape[-1], g).to(layer.keys) for size in sizes]
         found.append(read_layer(layer, len(prompts.demos), draws))
     stacked = {name: torch.stack([one[name] for one in found]) for name in found[0]}
-    stacked["random"] = stacked["random"].transpose(0, 1)
+    stacked |= {name: stacked[name].transpose(0, 1) for name in ("random", "moved")}
     return Reading(**stacked)

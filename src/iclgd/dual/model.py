@@ -72,17 +72,26 @@ def softmax_dual(
     demos: Bool[Tensor, " token"],
     sink: Float[Tensor, "*batch"] | None = None,
 ) -> Dual:
-    """Softmax attention over ``scores`` (k_i · q with the scaling and whatever else the head does to them).
+    """Softmax attention over any ``scores`` (k_i · q with whatever else the head does to them), by `points`.
 
-    ``sink`` is one more score that takes weight and gives nothing (GPT-OSS): it enters D and nothing else. The
-    kernel is exp(x·y − max s), the same factor in φ(k_i)·φ(q) and in D.
+    ``sink`` is one more score that takes weight and gives nothing (GPT-OSS): it enters D and nothing else.
     """
-    features = gram_root(points(scores, keys))
+    return kernel_dual(points(scores, keys), values, demos, None if sink is None else sink - scores.amax(-1))
+
+
+def kernel_dual(
+    at: Float[Tensor, "*batch point coordinate"],
+    values: Float[Tensor, "*batch token dv"],
+    demos: Bool[Tensor, " token"],
+    sink: Float[Tensor, "*batch"] | None = None,
+) -> Dual:
+    """Softmax attention of the first point to the others, with φ(x)·φ(y) = exp(x·y) between all of them."""
+    features = gram_root(at)
     test, inputs = features[..., 0, :], features[..., 1:, :]
-    top = scores.amax(-1)
-    denominator = torch.exp(scores - top[..., None]).sum(-1)
+    scores = (at[..., 1:, :] @ at[..., 0, :, None])[..., 0]
+    denominator = torch.exp(scores).sum(-1)
     if sink is not None:
-        denominator = denominator + torch.exp(sink - top)
+        denominator = denominator + torch.exp(sink)
     start = values[..., ~demos, :].mT @ inputs[..., ~demos, :] / denominator[..., None, None]
     return Dual(start, inputs[..., demos, :], values[..., demos, :], test, denominator, scores[..., demos])
 

@@ -106,7 +106,8 @@ class Adapter:
 class Augmented(Modification):
     """Labels g₁(W_V x) and inputs φ(g₂(W_K x)), g(W x) = W x + c W₂ relu(W₁ x) (the slide's parallel adapter).
 
-    Without ``inputs`` x (inside a pretrained head only keys and values are at hand) the adapter reads W x instead.
+    Without ``inputs`` x (inside a pretrained head only keys and values are at hand) the adapter reads values and keys
+    as they stand there, keys with their positions applied.
     """
 
     c: float = 1.0
@@ -125,9 +126,10 @@ class Augmented(Modification):
 class Negative(Modification):
     """Each demonstration's value loses β times the mean value of k negatives: v_i − (β/k) Σ_{j∈N} v_j.
 
-    N are the k demonstrations with the lowest scores for this query. The loss that gives this has the term
-    v_jᵀ W φ(k_i), the negative's label on the demonstration's input; the slide prints φ(k_j), and after its formula
-    a −αI that belongs to the regularised model.
+    N are the k demonstrations with the lowest scores for this query, the same for every i, where the slide has a set
+    N(i) for each: a demonstration may be its own negative. A mask that leaves fewer than k gives their mean. The loss
+    that gives this has the term v_jᵀ W φ(k_i), the negative's label on the demonstration's input; the slide prints
+    φ(k_j), and after its formula a −αI that belongs to the regularised model.
     """
 
     k: int = 3
@@ -205,6 +207,8 @@ def parse(text: str) -> Modification:
     given: dict[str, float] = {}
     for part in filter(None, rest.split(",")):
         key, _, value = part.partition("=")
+        if key in given:
+            raise Refusal(f"{name} has {key} twice; give it once.")
         if key not in known:
             has = f"It has {' and '.join(known)}." if known else "It has none."
             raise Refusal(f'{name} has no setting "{key}". {has}')

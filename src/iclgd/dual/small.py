@@ -1,7 +1,7 @@
 """One softmax attention layer trained in context, on regressions or anything that draws episodes, modified or not."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -13,6 +13,7 @@ from iclgd.dual.modified import Adapter, Augmented, Block, Modification, Negativ
 from iclgd.errors import Refusal
 from iclgd.linear.experiment import generator, stream
 from iclgd.linear.train import Adam, Params, stack, train
+from iclgd.registry import suggest
 from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, Regression
 
 HIDDEN = 32  # units of a parallel adapter
@@ -34,7 +35,7 @@ class Through:
 
 # The slides name the three tasks and not their formulas: these are ours.
 LINKS = {
-    "linear": Through(lambda z: z),
+    "linear": Through(torch.positive),
     "trigonometric": Through(torch.sin),
     "exponential": Through(torch.exp, 0.5),  # exp of a standard normal has too heavy a tail to compare losses
 }
@@ -62,9 +63,8 @@ def find_task(name: str, dx: int, demos: int) -> Regression:
     if name in LINKS:
         return Regression(Inputs.uniform(dx, 2.0), LINKS[name], demos)
     if name not in FAMILIES:
-        raise Refusal(
-            f'no regression "{name}". There are {", ".join([*LINKS, *(f for f in FAMILIES if f != "linear")])}.'
-        )
+        known = [*LINKS, *(f for f in FAMILIES if f != "linear")]
+        raise Refusal(f'no regression "{name}". {suggest(name, known)}There are {", ".join(known)}.')
     if name.startswith("sine") and dx != 1:
         raise Refusal(f"{name} has one input, not {dx}: give --dx 1.")
     return FAMILIES[name](dx, 1, demos, 0.0)
@@ -76,14 +76,14 @@ class Arm:
 
     panel: str
     name: str
-    fixed: Modification
+    fixed: Modification  # Augmented where there are adapters
     adapters: tuple[str, ...] = ()  # of g1 (values) and g2 (keys)
 
     def modification(self, params: Params) -> Modification:
         if not self.adapters:
             return self.fixed
         made = {g: Adapter(params[f"{g}_w1"], params[f"{g}_w2"]) for g in self.adapters}
-        return Augmented(1.0, made.get("g1"), made.get("g2"))
+        return replace(self.fixed, value=made.get("g1"), key=made.get("g2"))  # type: ignore[type-var]
 
 
 PANELS = ("regularised", "augmented", "negative")
@@ -92,9 +92,9 @@ NORMAL = Arm("", "normal", PLAIN)
 ARMS = (
     *(Arm("regularised", f"α = {a:g}", Regularised(a)) for a in (0.5, -0.5)),
     *(Arm("regularised", f"slide, α = {a:g}", RegularisedSlide(a)) for a in (0.5, -0.5)),
-    Arm("augmented", "g₁", PLAIN, ("g1",)),
-    Arm("augmented", "g₂", PLAIN, ("g2",)),
-    Arm("augmented", "g₁ and g₂", PLAIN, ("g1", "g2")),
+    Arm("augmented", "g₁", Augmented(), ("g1",)),
+    Arm("augmented", "g₂", Augmented(), ("g2",)),
+    Arm("augmented", "g₁ and g₂", Augmented(), ("g1", "g2")),
     *(Arm("negative", f"k = {k}, β = {b:g}", Negative(k, b)) for k in (1, 3) for b in (0.1, 0.5)),
 )
 
@@ -129,7 +129,6 @@ def loss(params: Params, episodes: Episodes, arm: Arm) -> Tensor:
 class Recipe:
     """How an arm is trained; an epoch is a number of steps on fresh episodes."""
 
-    seeds: int = 8
     epochs: int = 100
     steps: int = 20
     batch: int = 128
@@ -158,4 +157,8 @@ def curves(sources: Sequence[Source], arm: Arm, recipe: Recipe) -> Float[Tensor,
         watch,
         recipe.steps,
     )
-    return torch.stack([done.watched[step]["test"] for step in sorted(done.watched)])
+    found = torch.stack([done.watched[step]["test"] for step in sorted(done.watched)])
+    bad = [seed for seed, last in enumerate(found[-1].isfinite()) if not last]
+    if bad:
+        raise Refusal(f"{arm.name} diverged for seeds {bad} with learning rate {recipe.rate:g}; lower --rate.")
+    return found

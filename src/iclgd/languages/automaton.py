@@ -60,6 +60,17 @@ class Language:
         """How many words of this length the language has."""
         return self.counts(length)[0]
 
+    @property
+    def size(self) -> int | None:
+        """How many words the language has in all; none if they are without end.
+
+        An automaton of n states that accepts a word of n symbols or more goes round a loop.
+        """
+        states = len(self.table)
+        if any(self.count(length) for length in range(states, 2 * states)):
+            return None
+        return sum(self.count(length) for length in range(states))
+
     def words(self, ranks: Int[ndarray, " word"], length: int) -> Words:
         """The members of one length by their place in alphabetical order.
 

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,14 +22,16 @@ from iclgd.linear.experiment import generator, predictor, stream
 from iclgd.linear.models import DeepFeatures, Transformer
 from iclgd.linear.train import Adam, Params, member, one_thread, stack, train
 from iclgd.registry import suggest
+from iclgd.spec import with_nulls
 from iclgd.tasks.regression import Episodes
 
 STARTS = ("random", "gd")
 RATES = (0.03, 0.003)
 """Learning rates that train: on codes, and end to end."""
 MANY = 32
-"""Queries of a training episode where labels are drawn: many make the gradient less noisy. With fixed labels one is
-asked, as in the document: there the noise is what drives a layer from reading labels that tell it nothing."""
+"""Queries of a training episode where labels are drawn: many make the gradient less noisy. With fixed labels there is
+one, as in the document."""
+NAN = float("nan")
 EVALUATION, SHUFFLING = 12, 13  # what a generator is for: the first part of its key
 GD_START = 0.3
 
@@ -58,8 +59,10 @@ class Experiment(Data):
             raise Refusal(f'no start "{self.start}". {suggest(self.start, STARTS)}There are {", ".join(STARTS)}.')
         if min(self.layers, self.steps, self.batch, self.queries, self.episodes) < 1:
             raise Refusal("layers, steps, batch, queries and episodes are all counts of at least one.")
-        if self.rate <= 0:
+        if not 0 < self.rate < float("inf"):
             raise Refusal(f"a learning rate of {self.rate:g} trains nothing; give a positive one.")
+        if self.end_to_end and self.start != "random":
+            raise Refusal("end to end there is no step of GD on codes to start near; leave out --start.")
 
     @property
     def end_to_end(self) -> bool:
@@ -83,7 +86,8 @@ class Result:
     experiment: Experiment
     learners: dict[str, dict[str, list[float]]]
     """By learner, ``trained`` first: accuracy, accuracy with shuffled labels, loss; of the others also the cosine of
-    sensitivities and the mean squared difference of predictions to the trained layer."""
+    sensitivities, the same on episodes with shuffled labels, and the mean squared difference of predictions to the
+    trained layer."""
     curves: dict[str, list]
     """``step``, and by step and seed: accuracy, loss, and ``mse`` and ``cosine`` to each learner that has a slope."""
     autoencoder: dict[str, Any]
@@ -122,7 +126,7 @@ def _run(e: Experiment, data: Prepared) -> Result:
         for i, others in enumerate(named):
             named[i] = {"gd on learned features": predictor(features, member(found.params, i))} | others
     views = [{name: compare.view(p, held[i]) for name, p in others.items()} for i, others in enumerate(named)]
-    sloped = [name for name, view in views[0].items() if view.sensitivity.any()]
+    sloped = [name for name in views[0] if any(others[name].sensitivity.any() for others in views)]
 
     def watch(params: Params) -> dict[str, Tensor]:
         rows = []
@@ -130,12 +134,17 @@ def _run(e: Experiment, data: Prepared) -> Result:
             seen = compare.view(predictor(model, layers), asked)
             alike = [compare.likeness(seen, others[name], asked.query) for name in sloped]
             first = [accuracy(seen.answer, asked.target), float(compare.half_square(seen.answer, asked.target))]
-            rows.append(first + [number for like in alike for number in (like.spd, like.cosine)])
+            known = [others[name].sensitivity.any() for name in sloped]
+            numbers = [(like.spd, like.cosine if there else NAN) for like, there in zip(alike, known, strict=True)]
+            rows.append(first + [number for pair in numbers for number in pair])
         return {"rows": torch.tensor(rows)}
 
     starts = [rebased(_start(e, model, seed), basis) for seed, basis in zip(seeds, bases, strict=True)]
     trained = train(model.loss, stack(starts), batches, e.steps, adam, watch, max(1, e.steps // 30))
     members = back(trained.params)
+    bad = [s for s, layers in zip(seeds, members, strict=True) if not all(v.isfinite().all() for v in layers.values())]
+    if bad or not trained.loss[-1].isfinite().all():
+        raise Refusal(f"training diverged for seeds {bad or list(seeds)} with rate {e.rate:g}; lower --rate.")
     rows = torch.stack([seen["rows"] for seen in trained.watched.values()])  # [step, seed, number]
     titles = ["accuracy", "loss", *(f"{what} {name}" for name in sloped for what in ("mse", "cosine"))]
     curves = {"step": list(trained.watched)} | {title: rows[..., i].tolist() for i, title in enumerate(titles)}
@@ -176,12 +185,15 @@ def _learners(
         rows = []
         for s, episodes in enumerate(held):
             alike = compare.likeness(views[s]["trained"], views[s][name], episodes.query)
+            layer, other = (compare.view(everyone[s][who], mixed[s]) for who in ("trained", name))
+            slope = bool(views[s][name].sensitivity.any())
             rows.append(
                 {
                     "accuracy": accuracy(views[s][name].answer, episodes.target),
-                    "shuffled": accuracy(everyone[s][name](mixed[s]), episodes.target),
+                    "shuffled": accuracy(other.answer, episodes.target),
                     "loss": float(compare.half_square(views[s][name].answer, episodes.target)),
-                    "cosine": alike.cosine if views[s][name].sensitivity.any() else float("nan"),
+                    "cosine": alike.cosine if slope else NAN,
+                    "cosine_shuffled": compare.likeness(layer, other, episodes.query).cosine if slope else NAN,
                     "mse": alike.spd,
                 }
             )
@@ -227,8 +239,5 @@ def _weights(members: list[Params], best: list[Tensor], rate: float) -> dict[str
 
 def record(result: Result) -> dict[str, Any]:
     """The result as plain data, for JSON; what is undefined is null."""
-    data = asdict(result)
-    for row in data["learners"].values():
-        for name, values in row.items():
-            row[name] = [value if np.isfinite(value) else None for value in values]
+    data: dict[str, Any] = with_nulls(asdict(result))
     return data

@@ -42,6 +42,8 @@ def language(text: str, alphabet: str = "") -> Language:
     """
     named = re.fullmatch(r"[a-z]+-\d+", text) is not None
     expression = BUILT_IN[text] if named else text
+    if not expression.isprintable():
+        raise Refusal("a regular expression is one line of letters, digits and operators; leave out what is not.")
     symbols = _alphabet(expression, alphabet or ("01" if text.startswith("tomita-") else ""))
     return from_dfa(text, symbols, _dfa(expression, symbols))
 
@@ -58,19 +60,24 @@ def from_dfa(name: str, alphabet: str, dfa: DFA) -> Language:
 
 def _alphabet(expression: str, given: str) -> str:
     """The symbols, in order; refuses what is not plain syntax."""
-    odd = sorted(set(re.sub(r"\{\d*,?\d*\}", "", expression)) - set("()|*+?[]^-.") - set(_PLAIN))
+    odd = sorted(set(re.sub(r"\{[0-9]*,?[0-9]*\}", "", expression)) - set("()|*+?[]^-.") - set(_PLAIN))
     if odd:
         raise Refusal(
             f'"{expression}" has {odd[0]!r} in it; use letters, digits and ( ) | * + ? {{m,n}} [ ] and the dot.'
         )
     spread = re.sub(r"(\w)-(\w)", lambda ends: _between(expression, *ends.groups()), expression)
-    used = set(re.sub(r"\{\d*,?\d*\}", "", spread)) & set(_PLAIN)
+    symbols = check_alphabet("".join(set(re.sub(r"\{[0-9]*,?[0-9]*\}", "", spread)) & set(_PLAIN)) + given)
+    if not symbols:
+        raise Refusal(f'"{expression}" names no symbol; write an expression such as a*bc*, or give --alphabet.')
+    return symbols
+
+
+def check_alphabet(given: str) -> str:
+    """The symbols, once each and in order; refuses what cannot be one, and too many."""
     strange = sorted(set(given) - set(_PLAIN))
     if strange:
         raise Refusal(f"{strange[0]!r} cannot be a symbol of the alphabet; use letters and digits.")
-    symbols = "".join(sorted(used | set(given)))
-    if not symbols:
-        raise Refusal(f'"{expression}" names no symbol; write an expression such as a*bc*, or give --alphabet.')
+    symbols = "".join(sorted(set(given)))
     if len(symbols) > MOST_SYMBOLS:
         raise Refusal(f"an alphabet of {len(symbols)} symbols is too large; use at most {MOST_SYMBOLS}.")
     return symbols
@@ -88,6 +95,8 @@ def _between(expression: str, first: str, last: str) -> str:
 def _dfa(expression: str, alphabet: str) -> DFA:
     if re.search(r"[*+?}][*+?{]", expression):
         raise Refusal(f'"{expression}" repeats a repetition; put the inner one in brackets, as in (a*)+.')
+    if re.search(r"\{,?\}|\{0*,?0*\}", expression):
+        raise Refusal(f'"{expression}" repeats a part no times, which engines read differently; leave that part out.')
     if re.search(r"(?<!\[)\^", expression):
         raise Refusal(f'"{expression}" has a ^ that does not open a class such as [^a]; leave it out.')
     copies = 1

@@ -56,9 +56,14 @@ def split_one(language: Language, kind: str, lengths: range, seed: int) -> Split
     split = Split([side(words, seed, False)], [side(words, seed, True)])
     fewest = min(split.train[0].fewest, split.test[0].fewest)
     if fewest < FEWEST:
+        size = language.size
+        if size is not None and size <= len(words.members):
+            advice = f"it has {size} word{'s' if size > 1 else ''} in all, so write a larger one"
+        else:
+            advice = "allow longer with --max-length"
         raise Refusal(
             f'"{language.name}" is too small for the split: of {len(words.members)} usable words up to length '
-            f"{lengths[-1]} only {fewest} are left for a part that needs {FEWEST}; allow longer with --max-length."
+            f"{lengths[-1]} only {fewest} are left for a part that needs {FEWEST}; {advice}."
         )
     return split
 
@@ -110,7 +115,7 @@ class Membership:
     """Whether each episode draws the sign of its labels."""
 
     def draw(
-        self, count: int, generator: torch.Generator, dtype: torch.dtype = torch.float32, queries: int = 1
+        self, count: int, generator: torch.Generator, queries: int = 1, dtype: torch.dtype = torch.float32
     ) -> Episodes:
         """Episodes of one query each, or of many: members and non-members in turn, spread evenly over their words."""
         language = torch.randint(len(self.codes), (count, 1), generator=generator)

@@ -46,6 +46,15 @@ def best_rate(task: Membership) -> float:
     return max(0.0, float((m * c).sum() / (b * q).sum()))
 
 
+def best_classifier(task: Membership) -> Float[Tensor, " dx"]:
+    """The least-squares optimal w in w·x_q, which looks at no demonstration: (E Q)⁻¹ E c, for labels of a fixed sign.
+
+    Of one language it is the direction of A*ᵀ b whatever b is: the sensitivity of the best preconditioned step.
+    """
+    _, _, c, q = moments(task)
+    return torch.linalg.pinv(q.mean(0), rtol=SMALLEST, hermitian=True) @ c.mean(0)
+
+
 def best_preconditioner(task: Membership) -> Float[Tensor, "dx dx"]:
     """The least-squares optimal A in bᵀ A x_q."""
     m, b, c, q = moments(task)

@@ -3,7 +3,7 @@
 Every seed has its own split, its own non-members and its own encoder.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,12 @@ from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.languages.autoencoder import Autoencoder, train_autoencoder
-from iclgd.languages.automaton import decode
+from iclgd.languages.automaton import MOST_WORDS, Language, decode
 from iclgd.languages.encoders import Encode, centred, one_hot, principal
-from iclgd.languages.expressions import language
+from iclgd.languages.expressions import check_alphabet, language
 from iclgd.languages.membership import Membership, Split, membership, split_many, split_one
-from iclgd.languages.optimum import best_preconditioner, best_rate
-from iclgd.languages.references import references
+from iclgd.languages.optimum import best_classifier, best_preconditioner, best_rate
+from iclgd.languages.references import no_context, references
 from iclgd.languages.regbench import random_languages
 from iclgd.languages.words import check_negatives, held_out, uniform
 from iclgd.linear.compare import Predictor
@@ -28,6 +28,7 @@ from iclgd.registry import suggest
 
 ENCODERS = ("pca", "autoencoder", "end-to-end")
 LETTERS = "abcd"  # of random languages
+MOST_DIMS = 40
 SAMPLE = 2000  # episodes that the ridge penalty is tuned on
 TUNING = 11  # what a generator is for: the first part of its key
 
@@ -65,6 +66,10 @@ class Data:
             )
         if min(self.dims, self.seeds, self.encoder_steps) < 1 or self.languages < 5:
             raise Refusal("dimensions, seeds and steps are at least one, and languages at least five.")
+        if self.dims > MOST_DIMS:
+            raise Refusal(f"codes of {self.dims} dimensions are too wide for this lab; {MOST_DIMS} is the most.")
+        if not 0 <= self.seed < 2**32 - self.seeds:
+            raise Refusal("seeds lie between 0 and 4294967295.")
         if self.max_length > 40:
             raise Refusal(f"words of {self.max_length} symbols are too long for this lab; 40 is the most.")
 
@@ -112,7 +117,8 @@ def prepare(data: Data) -> Prepared:
         rates = [best_rate(task) for task in tasks]
         matrices = [None if data.encoder == "end-to-end" else best_preconditioner(task) for task in tasks]
         tuned = [
-            references(task.draw(SAMPLE, generator(TUNING, seed), torch.float64), rate, matrix)
+            references(task.draw(SAMPLE, generator(TUNING, seed), dtype=torch.float64), rate, matrix)
+            | {"no context": no_context(best_classifier(task))}
             for task, seed, rate, matrix in zip(tasks, data.members, rates, matrices, strict=True)
         ]
     first = splits[0].train[0].demos
@@ -123,10 +129,16 @@ def prepare(data: Data) -> Prepared:
 def _splits(data: Data) -> tuple[list[Split], str]:
     """The words of every seed, and their alphabet."""
     if data.language == "random":
-        letters = "".join(sorted(set(data.alphabet or LETTERS)))
+        letters = check_alphabet(data.alphabet or LETTERS)
+        if len(letters) ** data.max_length > MOST_WORDS:
+            raise Refusal(
+                f"there are more than 2⁶³ words of length {data.max_length} over {letters}; lower --max-length."
+            )
+
+        def families(random: np.random.Generator) -> Iterator[Language]:
+            return random_languages(letters, random, (4, 8))
 
         def drawn(seed: int) -> Split:
-            families = lambda random: random_languages(letters, random, (4, 8))  # noqa: E731
             return split_many(families, data.languages, data.negatives, data.lengths, seed)
 
     else:

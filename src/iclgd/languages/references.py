@@ -31,6 +31,11 @@ def nearest(episodes: Episodes) -> Tensor:
     return learners.nearest(episodes.x, episodes.y, episodes.query, k) + 0 * episodes.query.sum(-1, keepdim=True)
 
 
+def no_context(classifier: Float[Tensor, " dx"]) -> Predictor:
+    """w·x_q: what can be answered without looking at a demonstration."""
+    return lambda episodes: (episodes.query @ classifier.to(episodes.query.dtype))[..., None]
+
+
 def references(sample: Episodes, rate: float, matrix: Matrix | None) -> dict[str, Predictor]:
     """Learners by name: ridge tuned on the sample, preconditioned GD only if its matrix is given."""
     penalty = best_penalty(sample)

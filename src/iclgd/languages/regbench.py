@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from iclgd.errors import Refusal
-from iclgd.languages.automaton import Language, Words, same
+from iclgd.languages.automaton import Language, Words
 from iclgd.languages.expressions import from_dfa
 
 
@@ -93,14 +93,15 @@ def random_languages(
     alphabet: str, random: np.random.Generator, states: tuple[int, int] = (4, 12), edges: int = 3
 ) -> Iterator[Language]:
     """Languages without end, no two of them the same: what is held out was not seen under another name."""
-    found: list[Language] = []
+    found: set[tuple[bytes, bytes]] = set()
     repeats = 0
     while repeats < 1000:
         new = random_chain(alphabet, random, states, edges).language(f"random-{len(found)}")
-        if any(same(new, old) for old in found):
+        tables = new.table.tobytes(), new.accepting.tobytes()  # canonical: equal exactly if the language is
+        if tables in found:
             repeats += 1
             continue
         repeats = 0
-        found.append(new)
+        found.add(tables)
         yield new
     raise Refusal(f"there are only about {len(found)} random automata of this kind; allow more states or symbols.")

@@ -7,14 +7,15 @@ from multiprocessing import get_context
 from typing import Any
 
 from iclgd.languages.experiment import Experiment, Result, run, usual
+from iclgd.languages.expressions import BUILT_IN
 from iclgd.languages.prepare import Data, prepare
 from iclgd.languages.words import NEGATIVES
 
-DOCUMENT = ("a*bc*", "((a|b)c)*", "(abc?)*")
+DOCUMENT = tuple(BUILT_IN[f"document-{i}"] for i in (1, 2, 3))
 
 
 def experiments(seeds: int, seed: int = 0, shrink: int = 1) -> list[Experiment]:
-    """Every cell of the set; ``shrink`` divides steps and sizes, for a trial run."""
+    """Every cell of the set; ``shrink`` divides steps and numbers of languages, for a trial run."""
 
     def cell(language: str, **given: Any) -> Experiment:
         given = usual(given["labels"], given["encoder"]) | given
@@ -37,7 +38,7 @@ def experiments(seeds: int, seed: int = 0, shrink: int = 1) -> list[Experiment]:
         cells += [cell(language, encoder="pca", labels="fixed", start="gd")]
         cells += [cell(language, encoder=encoder, labels="sign", start="random") for encoder in ("autoencoder", "pca")]
         cells += [cell(language, encoder="pca", labels="sign", layers=2, start="gd", rate=0.01)]
-        cells += [cell(language, encoder="end-to-end", labels="sign", steps=1500)]
+        cells += [cell(language, encoder="end-to-end", labels=labels, steps=1500) for labels in ("fixed", "sign")]
     cells += [
         cell("random", encoder=encoder, labels="language", start="gd", min_length=low, max_length=8)
         for encoder, low in (("autoencoder", 8), ("pca", 8), ("pca", 1))

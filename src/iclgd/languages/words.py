@@ -48,7 +48,7 @@ def labelled(language: Language, kind: str, lengths: range, per_length: int, ran
                 others = outside.sample_distinct(count, length, random)
             elif kind == "edits":
                 others = _near(language, members, random)
-                members = members[: len(others)]
+                members = random.permutation(members)[: len(others)]
             pairs.append([padded(part, lengths[-1], language.symbols) for part in (members, others)])
     if not pairs:
         raise Refusal(_lacking(language, lengths))
@@ -59,6 +59,8 @@ def labelled(language: Language, kind: str, lengths: range, per_length: int, ran
 
 
 def _lacking(language: Language, lengths: range) -> str:
+    if not language.accepting.any():
+        return f'"{language.name}" is the empty language: no word over {language.alphabet} is in it; write another one.'
     if not any(language.count(length) for length in lengths):
         return (
             f'"{language.name}" has no words of length {lengths[0]} to {lengths[-1]}; allow others with --max-length.'
@@ -130,6 +132,8 @@ def share_of(words: Words, seed: int, share: float, use: int) -> Bool[ndarray, "
     for column in words.T:
         mixed = (mixed ^ (column.astype(np.uint64) + np.uint64(1))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed ^= mixed >> np.uint64(29)
+    for shift, factor in ((32, 0x94D049BB133111EB), (29, 0xBF58476D1CE4E5B9)):  # the last symbol reaches every bit
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return mixed < np.uint64(int(share * 2**64))
 
 

@@ -1,8 +1,9 @@
 """What `iclgd dual check` shows and leaves: the residual of every head's dual, and what the theorem makes visible."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 
@@ -23,9 +24,10 @@ BY_LAYER = ("layer", "residual", "attention", "share", "most", "cosine", "direct
 READ = (
     "attention: the weight on the demonstrations; share: ‖step‖ / (‖step‖ + ‖zero-shot part‖), and the head with most "
     "of it; cosine: of step and zero-shot part; directions: how many the demonstrations' contributions span; rank of "
-    "ΔW: the same for the update in the head's own kernel space; same step: mean cosine of two queries' steps. Means "
-    "over heads and queries."
+    "ΔW: the same for the update in the dual's kernel space; same step: mean cosine of two queries' steps. Means over "
+    "heads and queries."
 )
+NO_FEATURES = "none for scores that are not k·q (soft caps, biases)"
 
 
 @dataclass(frozen=True)
@@ -74,21 +76,35 @@ class CheckReport:
 
     def by_size(self) -> list[list[str]]:
         """Random features: relative error of a head's output, by their number."""
-        errors = self.mean("random").flatten(1)  # size layer·head
-        if not errors.isfinite().any():
+        own, moved = (self.mean(name).flatten(1) for name in ("random", "moved"))  # size layer·head
+        if not own.isfinite().any():
             return []
-        rows = [
-            [str(size), *(number(float(row.nanquantile(q)), 2) for q in (0.5, 0.1, 0.9))]
-            for size, row in zip(self.sizes, errors, strict=True)
+        return [
+            [str(size), *(number(float(row.nanquantile(q)), 2) for row in rows for q in (0.5, 0.1, 0.9))]
+            for size, *rows in zip(self.sizes, own, moved, strict=True)
         ]
-        return rows
 
     def needed(self) -> str:
-        low, middle, high = (float(self.mean("needed").quantile(q)) for q in (0.1, 0.5, 0.9))
+        """How many random features it takes, in words; nothing where scores are not k·q."""
+        own, moved = (float(self.mean(name).nanquantile(0.5)) for name in ("needed", "needed_moved"))
+        if not math.isfinite(own):
+            return ""
         return (
-            f"for {ERROR:.0%} on the largest weight: 10^{middle:.0f} features in the median head, "
-            f"10^{low:.0f} to 10^{high:.0f} in four of five"
+            f"for {ERROR:.0%} on the kernel value of the token attended most the median head needs 10^{own:.0f} "
+            f"features with its own keys, and 10^{moved:.0f} with the keys moved"
         )
+
+    def kernels(self) -> str:
+        own, count = int(self.mean("own").eq(1).sum()), self.residual.numel()
+        rest = "" if own == count else f", {count - own} another one (scores that are not k·q, or keys too long)"
+        return f"{own} of {count} heads have the kernel exp(k·k') of their own keys{rest}"
+
+    def sink(self) -> str:
+        """The part of the first token, which heads attend to whatever it says."""
+        length = torch.stack([reading.steps.norm(dim=-1) for reading in self.readings])
+        parts = torch.stack([reading.first for reading in self.readings])
+        share = (parts * length).sum((0, 2)) / length.sum((0, 2)).clamp_min(torch.finfo(length.dtype).tiny)
+        return f"of the first demonstration's part {number(float(share.mean()), 3)} is its first token"
 
     def by_demo(self) -> list[list[str]]:
         parts, task = self.contributions, self.episode.task
@@ -105,20 +121,20 @@ class CheckReport:
             for index, demo in enumerate(self.episode.demos[: parts.shape[1]])
         ]
 
-    SIZE_HEADER = ("features", "median error", "10%", "90%")
+    SIZE_HEADER = ("features", "own keys: median error", "10%", "90%", "keys moved: median error", "10%", "90%")
     DEMO_HEADER = ("", "label", "part of the step", "first third of layers", "last third", "demonstration")
 
     def text(self) -> str:
         verdict = f"largest relative residual of {self.residual.numel()} heads: {float(self.residual.max()):.2g}"
         sizes = self.by_size()
-        random = table(self.SIZE_HEADER, sizes) if sizes else "not for scores that are not k·q (soft caps, biases)"
+        random = f"{table(self.SIZE_HEADER, sizes)}\n\n{self.needed()}" if sizes else NO_FEATURES
         return "\n\n".join(
             [
                 self.title,
-                f"head = zero-shot part + one gradient step · {verdict}",
+                f"head = zero-shot part + one gradient step · {verdict}\n{self.kernels()}",
                 table(BY_LAYER, self.by_layer()),
-                f"random features: relative error of a head's output\n\n{random}\n\n{self.needed()}",
-                table(self.DEMO_HEADER, self.by_demo()),
+                f"random features: relative error of a head's output\n\n{random}",
+                f"{table(self.DEMO_HEADER, self.by_demo())}\n\n{self.sink()}",
             ]
         )
 
@@ -138,15 +154,19 @@ class CheckReport:
 
     @styled
     def parts_figure(self) -> Figure:
-        made, grid = figure(columns=2, width=4.2, height=4.2)
+        shown = bool(self.by_size())
+        made, grid = figure(columns=1 + shown, width=4.2, height=4.2)
         parts = self.contributions
         reach = float(parts.abs().max())
         _map(made, grid[0, 0], parts, "part of the layer's step", "RdBu_r", (-reach, reach), "demonstration")
         grid[0, 0].set(ylabel="layer", xticks=range(parts.shape[1]), xticklabels=range(1, parts.shape[1] + 1))
-        errors = self.mean("random").flatten(1)
-        low, middle, high = (errors.nanquantile(q, dim=1).tolist() for q in (0.1, 0.5, 0.9))
-        band(grid[0, 1], [float(size) for size in self.sizes], middle, low, high, COLOURS[0], "median head, 10% to 90%")
-        grid[0, 1].set(xscale="log", xlabel="random features", title="relative error of random features")
+        if not shown:
+            return made
+        for name, label, colour in (("random", "own keys", COLOURS[0]), ("moved", "keys moved", COLOURS[1])):
+            errors = self.mean(name).flatten(1)
+            low, middle, high = (errors.nanquantile(q, dim=1).tolist() for q in (0.1, 0.5, 0.9))
+            band(grid[0, 1], [float(size) for size in self.sizes], middle, low, high, colour, label)
+        grid[0, 1].set(xscale="log", xlabel="random features", title="relative error, median head, 10% to 90%")
         grid[0, 1].set_xticks(list(self.sizes), [str(size) for size in self.sizes])
         grid[0, 1].minorticks_off()
         grid[0, 1].set_ylim(bottom=0)
@@ -155,9 +175,9 @@ class CheckReport:
 
     def write(self, folder: Path) -> None:
         """record.json, readings.safetensors, episode.json, figures and index.html."""
-        names = ("residual", "mass", "share", "cosine", "span", "rank", "steps", "contributions", "random", "needed")
         tensors = {
-            name: torch.stack([getattr(reading, name) for reading in self.readings]).contiguous() for name in names
+            field.name: torch.stack([getattr(reading, field.name) for reading in self.readings]).contiguous()
+            for field in fields(Reading)
         }
         save_file(tensors, folder / "readings.safetensors")
         write_episode(self.episode, folder / "episode.json")
@@ -176,17 +196,22 @@ class CheckReport:
             Section(
                 "Every head is its zero-shot part plus one gradient step",
                 f"The largest relative residual of {self.residual.numel()} heads over {len(self.readings)} queries is "
-                f"{float(self.residual.max()):.2g}.",
+                f"{float(self.residual.max()):.2g}; {self.kernels()}.",
                 figure=heads,
             ),
             Section("By layer", READ, BY_LAYER, self.by_layer()),
             Section(
                 "Demonstrations and random features",
-                f"Left: what each demonstration gives to a layer's steps; they sum to 1. Right: {self.needed()}.",
+                f"What each demonstration gives to a layer's steps; they sum to 1, and {self.sink()}. "
+                f"Random features: {self.needed() or NO_FEATURES}.",
                 figure=parts,
             ),
             Section("Demonstrations", "", self.DEMO_HEADER, self.by_demo()),
-            Section("Random features", "Relative error of a head's output.", self.SIZE_HEADER, self.by_size()),
+            *(
+                [Section("Random features", "Relative error of a head's output.", self.SIZE_HEADER, self.by_size())]
+                if self.by_size()
+                else []
+            ),
             Section("By head", "Means over queries.", *self._heads()),
         ]
         write_page(folder / "index.html", "Attention as one gradient step", self.title, sections, self.command)

@@ -2,7 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -98,21 +101,25 @@ def train_panels(
     recipe: Recipe,
     spec: dict[str, Any],
     command: str,
+    jobs: int = 1,
     done: Callable[[int], None] = lambda _: None,
 ) -> Panels:
-    """Train every arm on every task; a task has a source for every seed."""
-    found: dict[str, dict[str, Tensor]] = {}
+    """Train every arm on every task, ``jobs`` at a time; a task has a source for every seed."""
+    arms = (NORMAL, *ARMS)
+    found: dict[str, dict[str, Tensor]] = {name: {} for name in tasks}
+    work = [(name, arm) for name in tasks for arm in arms]
+    given = [tasks[name] for name, _ in work], [arm for _, arm in work], [recipe] * len(work)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) if jobs > 1 else nullcontext() as pool:
+        for (name, arm), curve in zip(work, (pool.map if pool else map)(curves, *given), strict=True):
+            found[name][arm.name] = curve
+            done(1)
     constant = {}
     for name, sources in tasks.items():
-        found[name] = {}
         targets = torch.cat([source.held(seed, recipe.test).target for seed, source in enumerate(sources)])
         constant[name] = float(targets.var(correction=0))
-        for arm in (NORMAL, *ARMS):
-            found[name][arm.name] = curves(sources, arm, recipe)
-            done(1)
     x = sources[0].held(0, 1).x
     title = (
         f"one softmax layer · {x.shape[-2]} demonstrations · {x.shape[-1]} inputs · "
-        f"{recipe.seeds} seeds · {recipe.epochs} epochs"
+        f"{len(sources)} seeds · {recipe.epochs} epochs"
     )
     return Panels(title, found, constant, spec, command)

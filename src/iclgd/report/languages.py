@@ -19,6 +19,7 @@ COLUMNS = {
     "shuffled": "labels shuffled",
     "loss": "½ sq. error",
     "cosine": "cosine to trained",
+    "cosine_shuffled": "labels shuffled",
     "mse": "MSE to trained",
 }
 
@@ -39,7 +40,13 @@ def title(e: Experiment) -> str:
 
 def learners(result: Result) -> tuple[list[str], list[list[str]]]:
     rows = [
-        [name, *("" if name == "trained" and c in ("cosine", "mse") else over_seeds(row[c]) for c in COLUMNS)]
+        [
+            name,
+            *(
+                "" if name == "trained" and c in ("cosine", "cosine_shuffled", "mse") else over_seeds(row[c])
+                for c in COLUMNS
+            ),
+        ]
         for name, row in result.learners.items()
     ]
     return ["", *COLUMNS.values()], rows
@@ -52,7 +59,7 @@ def notes(result: Result) -> list[str]:
         last = {name: over_seeds(result.autoencoder[name][-1]) for name in ("symbols", "words")}
         lines.append(f"codes    {last['symbols']} of positions and {last['words']} of held-out words restored")
     for name, values in result.weights.items():
-        if name != "matrices":
+        if name != "matrices" and not (name.startswith("share") and result.experiment.labels != "language"):
             lines.append(f"weights  {over_seeds(values)} {name}")
     return lines
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from iclgd.languages.experiment import Result
 from iclgd.report.figures import COLOURS, band, figure, styled
 
-LEARNERS = {"gd": 1, "preconditioned gd": 2, "ridge": 4, "gd on learned features": 5}
+LEARNERS = {"gd": 1, "preconditioned gd": 2, "ridge": 4, "gd on learned features": 5, "no context": 7}
 """The colours of learners; the trained layer has the first."""
 
 
@@ -33,7 +33,7 @@ def _named(result: Result) -> str:
 
 @styled
 def autoencoder(results: Sequence[Result]) -> Figure:
-    """Validation loss and restored words of the string autoencoder (the document's figure 1)."""
+    """Validation loss and restored positions of the string autoencoder (the document's figure 1)."""
     made, axes = figure(2, width=3.8, height=2.8)
     for colour, result in zip(COLOURS, results, strict=False):
         curves = result.autoencoder
@@ -89,7 +89,7 @@ def weights(result: Result) -> Figure:
         qk, pv = (np.asarray(matrices[name][part]) for part in ("qk", "pv"))
         sign = -1.0 if pv[-1, -1] > 0 else 1.0
         for place, part, label in zip(column, (qk, pv), ("$W_K^T W_Q$", "$P\\,W_V$"), strict=True):
-            image = place.imshow(sign * part / np.abs(part).max(), cmap="RdBu_r", vmin=-1, vmax=1)
+            image = place.imshow(sign * part / (np.abs(part).max() or 1), cmap="RdBu_r", vmin=-1, vmax=1)
             middle, last = (len(part) - 2) / 2, len(part) - 1
             place.set_xticks([middle, last], ["code", "y"])
             place.set_yticks([middle, last], ["code", "y"])
@@ -118,9 +118,11 @@ def summary(results: Sequence[Result], names: Sequence[str]) -> Figure:
             if name in result.learners:
                 _dots(right, result.learners[name]["cosine"], part, COLOURS[LEARNERS[name]], "o")
     left.set_yticks(place, names, fontsize=7)
+    for part in (left, right):
+        part.set_ylim(-0.7, len(results) - 0.3)
     right.set_yticks([])
-    left.set(title="Accuracy of the trained layer", xlabel="share of held-out queries", xlim=(0.35, 1.02))
-    right.set(title="Cosine to the trained layer", xlabel="cosine of sensitivities", xlim=(-0.45, 1.05))
+    left.set(title="Accuracy of the trained layer", xlabel="share of held-out queries")
+    right.set(title="Cosine to the trained layer", xlabel="cosine of sensitivities")
     left.plot([], [], "o", color=COLOURS[0], label="labels as they are")
     left.plot([], [], "x", color=COLOURS[6], label="labels shuffled")
     for name in ("gd", "preconditioned gd", "gd on learned features"):

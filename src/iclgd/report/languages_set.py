@@ -8,8 +8,9 @@ from iclgd.report import languages_figures as figures
 from iclgd.report.figures import save
 from iclgd.report.languages import drawings, over_seeds, write_record
 from iclgd.report.page import Section, write_page
-from iclgd.report.terminal import markdown, table
+from iclgd.report.terminal import markdown, number, table
 
+PAIR = ("gd", "preconditioned gd", "gd on learned features")
 SEEDS = "Means over seeds ± half of their 95% interval."
 
 
@@ -40,11 +41,13 @@ def _shuffling(results: Iterable[Result]) -> tuple[list[str], list[list[str]]]:
     for result in results:
         trained, gd = result.learners["trained"], result.learners["gd"]
         less = [a - b for a, b in zip(trained["accuracy"], trained["shuffled"], strict=True)]
-        found = [trained["accuracy"], trained["shuffled"], less, gd["accuracy"], gd["cosine"], gd["mse"]]
-        restored = over_seeds(result.autoencoder["words"][-1]) if result.autoencoder else ""
-        rows.append([name_of(result.experiment), *map(over_seeds, found), restored])
-    names = ["accuracy", "labels shuffled", "difference", "accuracy of gd", "cos gd", "MSE gd", "words restored"]
-    return ["", *names], rows
+        none = result.learners["no context"]
+        found = [trained["accuracy"], trained["shuffled"], less, none["cosine"], none["mse"], gd["cosine"], gd["mse"]]
+        shown = [*map(over_seeds, found), over_seeds(gd["accuracy"])]
+        shown.insert(3, number(max(map(abs, less))))
+        rows.append([name_of(result.experiment), *shown])
+    names = ["accuracy", "labels shuffled", "difference", "largest of a seed", "cos no context", "MSE no context"]
+    return ["", *names, "cos gd", "MSE gd", "accuracy of gd"], rows
 
 
 def _descent(results: Iterable[Result]) -> tuple[list[str], list[list[str]]]:
@@ -52,13 +55,13 @@ def _descent(results: Iterable[Result]) -> tuple[list[str], list[list[str]]]:
     for result in results:
         trained, row = result.learners["trained"], [name_of(result.experiment)]
         row += [over_seeds(trained["accuracy"]), over_seeds(trained["shuffled"])]
-        for what in ("cosine", "mse"):
-            for name in ("gd", "preconditioned gd"):
-                row.append(over_seeds(result.learners[name][what]) if name in result.learners else "")
+        for what, names in (("cosine", PAIR), ("cosine_shuffled", PAIR[:2]), ("mse", PAIR[:2])):
+            row += [over_seeds(result.learners[n][what]) if n in result.learners else "" for n in names]
         matrices = result.weights.get("cosine to the best preconditioner")
         rows.append([*row, over_seeds(matrices) if matrices else ""])
-    names = ["accuracy", "labels shuffled", "cos gd", "cos preconditioned gd", "MSE gd", "MSE preconditioned gd"]
-    return ["", *names, "cos of A to the best A"], rows
+    header = ["", "accuracy", "shuffled", "cos gd", "cos precond. gd", "cos learned features"]
+    header += ["shuffled: cos gd", "cos precond. gd", "MSE gd", "MSE precond. gd", "cos A, best A"]
+    return header, rows
 
 
 def _columns(results: Sequence[Result], what: str) -> tuple[list[str], list[list[str]]]:
