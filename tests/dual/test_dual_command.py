@@ -138,6 +138,13 @@ def test_a_window_that_hides_all_demonstrations_is_no_obstacle(
     json.loads(Path("bounded/record.json").read_text(), parse_constant=lambda text: pytest.fail(text))
 
 
+def test_a_mixture_of_experts_with_sinks_is_checked_as_it_is(tmp_path: Path) -> None:
+    tiny_model("gpt-oss").save_pretrained(tmp_path / "experts")
+    tiny_tokenizer().save_pretrained(tmp_path / "experts")
+    main(["dual", "check", "--model", str(tmp_path / "experts"), "--k", "2", "--queries", "1", "--out", "here"])
+    assert json.loads(Path("here/record.json").read_text())["largest_residual"] <= 1e-9
+
+
 def test_a_model_in_single_precision_has_its_dual_in_double(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     loud = tiny_model("llama")
     for name, value in loud.named_parameters():

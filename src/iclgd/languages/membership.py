@@ -12,7 +12,7 @@ from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.languages.automaton import Language, Words
-from iclgd.languages.words import Labelled, asked, held_out, labelled
+from iclgd.languages.words import ASKED, TESTED, Labelled, asked, held_out, labelled, ranked
 from iclgd.registry import suggest
 from iclgd.tasks.regression import Episodes
 
@@ -51,9 +51,13 @@ def side(words: Labelled, seed: int, test: bool) -> Side:
 
 
 def split_one(language: Language, kind: str, lengths: range, seed: int) -> Split:
-    """One language on both sides, split by string."""
+    """One language on both sides, split by string, in exact shares: the languages are small."""
     words = labelled(language, kind, lengths, 768 // len(lengths), np.random.default_rng([seed, 0]))
-    split = Split([side(words, seed, False)], [side(words, seed, True)])
+    sides = []
+    for part in zip(*(ranked(part, seed, TESTED, 0) for part in words), strict=True):  # test, then training
+        queries, demos = zip(*(ranked(label, seed, ASKED, 1) for label in part), strict=True)
+        sides.append(Side(Labelled(*demos), Labelled(*queries)))
+    split = Split([sides[1]], [sides[0]])
     fewest = min(split.train[0].fewest, split.test[0].fewest)
     if fewest < FEWEST:
         size = language.size

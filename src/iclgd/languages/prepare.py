@@ -20,7 +20,7 @@ from iclgd.languages.membership import Membership, Split, membership, split_many
 from iclgd.languages.optimum import best_classifier, best_preconditioner, best_rate
 from iclgd.languages.references import no_context, references
 from iclgd.languages.regbench import random_languages
-from iclgd.languages.words import check_negatives, held_out, uniform
+from iclgd.languages.words import check_negatives, uniform
 from iclgd.linear.compare import Predictor
 from iclgd.linear.experiment import generator
 from iclgd.linear.train import Params, member, one_thread
@@ -165,7 +165,7 @@ def _encoders(data: Data, splits: list[Split], symbols: int) -> tuple[list[Encod
     model = Autoencoder(symbols, data.max_length, data.dims)
     trained = train_autoencoder(
         model,
-        [_with_others(data, *given, symbols) for given in zip(data.members, train_words, strict=True)],
+        [_with_others(data, *given, symbols) for given in zip(data.members, train_words, test_words, strict=True)],
         test_words,
         data.members,
         data.encoder_steps,
@@ -175,15 +175,17 @@ def _encoders(data: Data, splits: list[Split], symbols: int) -> tuple[list[Encod
     return [_after(map_, code) for map_, code in zip(scaled, raw, strict=True)], trained.curves
 
 
-def _with_others(data: Data, seed: int, words: np.ndarray, symbols: int) -> np.ndarray:
-    """The training words and about as many uniform words of the training side.
+def _with_others(data: Data, seed: int, words: np.ndarray, tested: np.ndarray, symbols: int) -> np.ndarray:
+    """The training words and about as many uniform words, none of them a test word.
 
     A few dozen words are learned by heart; with others among them the code has to be of use for words not seen.
     """
     copies = -(-2000 // len(words))
     random = np.random.default_rng([seed, 3])
     more = uniform(2 * copies * len(words), data.lengths, symbols, random)
-    return np.concatenate([np.tile(words, (copies, 1)), more[~held_out(more, seed)][: copies * len(words)]])
+    known = {row.tobytes() for row in tested}
+    fresh = more[[row.tobytes() not in known for row in more]]
+    return np.concatenate([np.tile(words, (copies, 1)), fresh[: copies * len(words)]])
 
 
 def _after(outer: Callable[[np.ndarray], np.ndarray], inner: Encode) -> Encode:

@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, UInt64
 from numpy import ndarray
 
 from iclgd.errors import Refusal
@@ -13,6 +13,7 @@ from iclgd.registry import suggest
 Negatives = Literal["random", "edits", "complement"]
 NEGATIVES: tuple[str, ...] = get_args(Negatives)
 TRIES = 20
+TESTED, ASKED = 0.4, 0.5  # shares of words: for testing, and only ever asked about
 EDITS = 2
 """The most edits between a hard negative and a member."""
 
@@ -123,23 +124,25 @@ def distinct(words: Words) -> Int[ndarray, "kept position"]:
     return np.unique(words, axis=0)
 
 
-def share_of(words: Words, seed: int, share: float, use: int) -> Bool[ndarray, " word"]:
-    """Which words fall into a share of all words: a hash of the word, the seed and what the share is for.
-
-    So a word is on one side in every language and every pool, and no list of words has to be kept.
-    """
+def hashed(words: Words, seed: int, use: int) -> UInt64[ndarray, " word"]:
+    """A number for every word that depends on the word, the seed and what it is for, and on nothing else."""
     mixed = np.full(len(words), (2 * seed + use + 1) * 0x9E3779B97F4A7C15 % 2**64, dtype=np.uint64)
     for column in words.T:
         mixed = (mixed ^ (column.astype(np.uint64) + np.uint64(1))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed ^= mixed >> np.uint64(29)
     for shift, factor in ((32, 0x94D049BB133111EB), (29, 0xBF58476D1CE4E5B9)):  # the last symbol reaches every bit
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return mixed < np.uint64(int(share * 2**64))
+    return mixed
+
+
+def share_of(words: Words, seed: int, share: float, use: int) -> Bool[ndarray, " word"]:
+    """Which words fall into a share of all words: so a word is on one side in every language and every pool."""
+    return hashed(words, seed, use) < np.uint64(int(share * 2**64))
 
 
 def held_out(words: Words, seed: int) -> Bool[ndarray, " word"]:
     """Which words are for testing: two of five."""
-    return share_of(words, seed, 0.4, 0)
+    return share_of(words, seed, TESTED, 0)
 
 
 def asked(words: Words, seed: int) -> Bool[ndarray, " word"]:
@@ -148,4 +151,13 @@ def asked(words: Words, seed: int) -> Bool[ndarray, " word"]:
     Were both drawn from one small pool, a query that must differ from the demonstrations would be known by its absence
     from them, and one that need not would often be among them.
     """
-    return share_of(words, seed, 0.5, 1)
+    return share_of(words, seed, ASKED, 1)
+
+
+def ranked(
+    words: Words, seed: int, share: float, use: int
+) -> tuple[Int[ndarray, "chosen position"], Int[ndarray, "left position"]]:
+    """The words of a share of one list, and the others: the share is exact, which matters where words are few."""
+    order = np.argsort(hashed(words, seed, use))
+    cut = round(share * len(words))
+    return words[order[:cut]], words[order[cut:]]

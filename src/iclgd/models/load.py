@@ -95,6 +95,8 @@ def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
         raise Refusal(f"cannot load {spec.name}: {_first_sentence(error)}") from None
     if info["missing_keys"]:  # transformers would go on with random numbers in their place
         raise Refusal(f"the weights of {spec.name} are not complete: {min(info['missing_keys'])} is missing.")
+    if spec.dtype == "float64" and getattr(config, "num_local_experts", None):
+        model.set_experts_implementation("eager")  # the fast kernels of mixtures of experts do not know float64
     return model if spec.device_map else model.to(device)
 
 
