@@ -10,7 +10,7 @@ import torch
 from iclgd.errors import Refusal
 from iclgd.languages.autoencoder import Autoencoder, train_autoencoder
 from iclgd.languages.experiment import Experiment, as_preconditioner, record, run
-from iclgd.languages.prepare import prepare
+from iclgd.languages.prepare import Data, _with_others, prepare
 from iclgd.languages.references import best_penalty, references
 from iclgd.languages.suite import experiments, run_all
 from iclgd.languages.words import held_out, uniform
@@ -250,3 +250,12 @@ def test_a_record_is_json_whatever_was_undefined(prepared):
 def test_too_many_dimensions_get_a_sentence():
     with pytest.raises(Refusal, match=r"lower --dims"):
         prepare(replace(BASE, dims=40).data)
+
+
+def test_the_autoencoder_is_shown_no_test_word():
+    random = np.random.default_rng(0)
+    every = np.unique(uniform(4000, range(1, 4), 2, random), axis=0)
+    shown, tested = every[::2], every[1::2]
+    given = _with_others(Data(max_length=3), 0, shown, tested, 2)
+    assert {tuple(row) for row in shown.tolist()} <= {tuple(row) for row in given.tolist()}
+    assert not {tuple(row) for row in tested.tolist()} & {tuple(row) for row in given.tolist()}
