@@ -209,7 +209,10 @@ def train(
     names = list(dict.fromkeys(languages or tasks or LINKS))
     spec = {"command": "train", "tasks": names, "dx": dx, "demos": demos, "seeds": seeds, **recipe}
     if languages:
-        words = [_data(name, alphabet, max_length, dx, demos, seeds) for name in names]
+        from iclgd.languages.prepare import Data
+
+        given: dict[str, Any] = {"alphabet": alphabet, "dims": dx, "demos": demos, "seeds": seeds}
+        words = [Data(language=n, max_length=max_length or (8 if n == "random" else 12), **given) for n in names]
         spec |= {"alphabet": alphabet, "lengths": [data.max_length for data in words]}
         out = _out(out, overwrite, spec)
         with working("training autoencoders"):
@@ -221,18 +224,6 @@ def train(
     with progress("training", len(names) * (1 + len(ARMS))) as done:
         report = train_panels(sources, made, spec, _repeat(), jobs, done)
     _finish(report, out, overwrite)
-
-
-def _data(name: str, alphabet: str, max_length: int | None, dx: int, demos: int, seeds: int) -> "Data":
-    """A language as the languages lab takes it; refused here rather than after an hour of training."""
-    from iclgd.languages.expressions import language
-    from iclgd.languages.prepare import Data
-
-    drawn = name == "random"
-    if not drawn:
-        language(name, alphabet)
-    length = max_length or (8 if drawn else 12)
-    return Data(language=name, alphabet=alphabet, dims=dx, demos=demos, seeds=seeds, max_length=length)
 
 
 def _words(data: "Data") -> "list[Source]":

@@ -54,6 +54,8 @@ class Data:
 
     def __post_init__(self) -> None:
         check_negatives(self.negatives)
+        if self.language != "random":
+            language(self.language, self.alphabet)  # refuses what is none
         if self.encoder not in ENCODERS:
             raise Refusal(
                 f'no encoder "{self.encoder}". {suggest(self.encoder, ENCODERS)}There are {", ".join(ENCODERS)}.'
