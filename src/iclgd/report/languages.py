@@ -19,7 +19,7 @@ COLUMNS = {
     "shuffled": "labels shuffled",
     "loss": "½ sq. error",
     "cosine": "cosine to trained",
-    "cosine_shuffled": "labels shuffled",
+    "cosine_shuffled": "cosine, shuffled",
     "mse": "MSE to trained",
 }
 

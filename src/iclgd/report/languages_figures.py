@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from iclgd.languages.experiment import Result
 from iclgd.report.figures import COLOURS, band, figure, styled
 
-LEARNERS = {"gd": 1, "preconditioned gd": 2, "ridge": 4, "gd on learned features": 5, "no context": 7}
+LEARNERS = {"gd": 1, "preconditioned gd": 2, "ridge": 4, "gd on learned features": 5, "no context": 6}
 """The colours of learners; the trained layer has the first."""
 
 
