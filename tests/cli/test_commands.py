@@ -14,7 +14,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import iclgd
-from iclgd.cli import COMMANDS, main
+from iclgd.cli import COMMANDS
+from said import refused, run
 from shared_data import FOLDER, needs_data
 from tiny import tiny_model, tiny_tokenizer
 
@@ -44,35 +45,12 @@ def task(tmp_path):
     return tmp_path / "mine.yaml"
 
 
-def run(capsys, *args) -> tuple[int, str, str]:
-    """Exit code, output and error output of one command."""
-    code = 0
-    try:
-        main([str(arg) for arg in args])
-    except SystemExit as end:
-        code = int(end.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
 def subprocess_of(*args, **options) -> subprocess.Popen:
     command = [sys.executable, "-c", "from iclgd.cli import main; main()", *map(str, args)]
     environment = {**os.environ, "PYTHONPATH": SOURCE}
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )
-
-
-def refused(capsys, folder: Path, *args) -> str:
-    """The one sentence of a refusal: exit code 2, nothing on the output, nothing new in the folder."""
-    before = sorted(folder.rglob("*"))
-    code, out, err = run(capsys, *args)
-    assert code == 2
-    assert out == ""
-    assert err.startswith("iclgd: ")
-    assert err.count("\n") == 1
-    assert sorted(folder.rglob("*")) == before
-    return err
 
 
 # what it shows

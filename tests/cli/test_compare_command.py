@@ -14,9 +14,9 @@ import pytest
 from safetensors.torch import load_file
 
 import iclgd
-from iclgd.cli import main
 from iclgd.engine import serial
 from little import little_model, little_task
+from said import refused, run
 
 SOURCE = str(Path(iclgd.__file__).parents[1])
 # sums depend on how many threads share them: other processes use as many as conftest.py sets here
@@ -34,28 +34,6 @@ def place(tmp_path_factory):
 
 def args(place, out, *more):
     return ["compare", "--model", place / "model", "--task", place / "mine.yaml", *SMALL, "--out", out, *more]
-
-
-def run(capsys, *given) -> tuple[int, str, str]:
-    code = 0
-    try:
-        main([str(arg) for arg in given])
-    except SystemExit as end:
-        code = int(end.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
-def refused(capsys, folder: Path, *given) -> str:
-    """The one sentence of a refusal: exit code 2, nothing on the output, nothing new in the folder."""
-    before = sorted(folder.rglob("*"))
-    code, out, err = run(capsys, *given)
-    assert code == 2
-    assert out == ""
-    assert err.startswith("iclgd: ")
-    assert err.count("\n") == 1
-    assert sorted(folder.rglob("*")) == before
-    return err
 
 
 SWEEP = ("--lr", "0,1e-2,3e38", "--seeds", 2, "--init", "trained,random")

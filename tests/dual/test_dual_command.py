@@ -179,6 +179,7 @@ def test_modify_puts_each_modification_beside_plain(model: str, capsys: pytest.C
         (["modify", "--k", "2", "--with", "negative:k=3"], "raise --k"),
         (["modify", "--with", "negative:k=1,k=2"], "give it once"),
         (["train", "--language", "(a|b)*"], "--alphabet"),
+        (["train", "--alphabet", "abc"], "give --language"),
         (["modify", "--with", "negativ"], "Did you mean negative"),
         (["modify", "--with", "negative:beta=much"], "is a number"),
         (["check", "--task", "sentimant"], "Did you mean sentiment"),

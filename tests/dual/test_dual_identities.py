@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclgd.dual.chain import Layer, run, run_by_duals
-from iclgd.dual.features import directions, gram_root, points, random_scores, random_variance
+from iclgd.dual.features import directions, gram_root, log_random_variance, points, random_scores
 from iclgd.dual.model import Dual, Relu, behind_relu, linear_dual, softmax_dual
 from iclgd.linear.duality import error_signals, linear_attention
 
@@ -159,7 +159,7 @@ def test_random_features_are_unbiased_and_vary_as_predicted() -> None:
     g = torch.Generator().manual_seed(0)
     drawn = torch.stack([random_scores(keys, query, directions(16, 4, g)) for _ in range(4000)])
     ratio = torch.exp(drawn - keys @ query)
-    predicted = random_variance(keys, query, 16)
+    predicted = log_random_variance(keys, query).exp() / 16
     assert ((ratio.mean(0) - 1).abs() <= 5 * (predicted / 4000).sqrt()).all()
     assert ((ratio.var(0) / predicted - 1).abs() <= 0.25).all()
 

@@ -201,6 +201,8 @@ def train(
         raise Refusal(f"a learning rate is a finite number, not {recipe['rate']}.")
     if tasks and languages:
         raise Refusal("regressions and languages are trained apart; give --task or --language.")
+    if not languages and (alphabet or max_length):
+        raise Refusal("--alphabet and --max-length are about words; give --language with them.")
     demos = demos or (20 if languages else 15)
     most = max(arm.fixed.k for arm in ARMS if isinstance(arm.fixed, Negative))
     if demos < most:

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 SPREAD = 600.0  # scores further below the largest than this count as this far: a weight of e⁻⁶⁰⁰ is 0 beside 1
@@ -18,9 +18,9 @@ def own_points(
     return torch.cat([query[..., None, :], keys], -2)
 
 
-def writable(at: Float[Tensor, "*batch point coordinate"]) -> Bool[Tensor, "*batch"]:
-    """Whether every entry of the points' Gram matrix is a finite double."""
-    return at.square().sum(-1).amax(-1) <= LONGEST
+def writable(at: Float[Tensor, "*batch point coordinate"]) -> bool:
+    """Whether every entry of the points' Gram matrices is a finite double."""
+    return bool((at.square().sum(-1) <= LONGEST).all())
 
 
 def points(
@@ -79,8 +79,9 @@ def random_scores(
     return (log_random_features(keys, w) + log_random_features(query[..., None, :], w)).logsumexp(-1)
 
 
-def random_variance(
-    keys: Float[Tensor, "*batch token dim"], query: Float[Tensor, "*batch dim"], features: int
+def log_random_variance(
+    keys: Float[Tensor, "*batch token dim"], query: Float[Tensor, "*batch dim"]
 ) -> Float[Tensor, "*batch token"]:
-    """Var[φ̂(k)·φ̂(q)] / exp(k·q)² = (exp(‖k + q‖²) − 1) / m: what m features cost, exactly."""
-    return torch.expm1((keys + query[..., None, :]).square().sum(-1)) / features
+    """log of Var[φ̂(k)·φ̂(q)] / exp(k·q)² = exp(‖k + q‖²) − 1, of one feature; m of them divide it by m."""
+    length = (keys + query[..., None, :]).square().sum(-1)
+    return length + torch.log(-torch.expm1(-length))

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from iclgd.dual.features import directions, own_points, random_scores, writable
+from iclgd.dual.features import directions, log_random_variance, own_points, random_scores, writable
 from iclgd.dual.model import Dual, kernel_dual, softmax_dual
 from iclgd.errors import Refusal
 from iclgd.models.capture import Heads, Tape, repeat
@@ -117,22 +117,15 @@ def plain_scores(layer: Layer) -> bool:
     return torch.allclose((layer.keys @ layer.query[..., None])[..., 0], layer.scores, rtol=1e-4, atol=1e-4)
 
 
-def dual_of_layer(layer: Layer) -> tuple[Dual, Float[Tensor, " head"]]:
-    """The duals of a layer's heads, and 1 where each has the head's own kernel.
+def dual_of_layer(layer: Layer) -> tuple[Dual, bool]:
+    """The duals of a layer's heads, and whether they have the heads' own kernels.
 
-    With it nothing of the model's attention is used but its keys, values and query: the scores are computed again.
+    With these nothing of the model's attention is used but its keys, values and query: the scores are computed again.
     """
     at = own_points(layer.query, layer.keys)
-    own = writable(at) & plain_scores(layer)
-    fallback = softmax_dual(layer.scores, layer.keys, layer.values, layer.demos, layer.sinks)
-    if not own.any():
-        return fallback, own.double()
-    made = kernel_dual(at[own], layer.values[own], layer.demos, None if layer.sinks is None else layer.sinks[own])
-    parts = {}
-    for name in ("start", "inputs", "labels", "test", "denominator", "scores"):
-        parts[name] = getattr(fallback, name).clone()
-        parts[name][own] = getattr(made, name)
-    return Dual(**parts), own.double()
+    if writable(at) and plain_scores(layer):
+        return kernel_dual(at, layer.values, layer.demos, layer.sinks), True
+    return softmax_dual(layer.scores, layer.keys, layer.values, layer.demos, layer.sinks), False
 
 
 def attention_by_random_features(
@@ -145,10 +138,8 @@ def attention_by_random_features(
 
 def features_needed(layer: Layer, keys: Float[Tensor, "head token dim"]) -> Float[Tensor, " head"]:
     """log₁₀ of the random features at which φ̂(k)·φ̂(q) of the token attended most is known to `ERROR`, at least one."""
-    top = layer.scores.argmax(-1)[:, None, None].expand(-1, 1, keys.shape[-1])
-    length = (keys.gather(1, top)[:, 0] + layer.query).square().sum(-1)  # relative variance (exp(length) − 1) / m
-    exact = torch.where(length < 30, torch.expm1(length.clamp_max(30)).log(), length)
-    return (exact / math.log(10) - 2 * math.log10(ERROR)).clamp_min(0)
+    variance = log_random_variance(keys, layer.query).gather(1, layer.scores.argmax(-1, keepdim=True))[:, 0]
+    return (variance / math.log(10) - 2 * math.log10(ERROR)).clamp_min(0)
 
 
 def read_layer(layer: Layer, demos: int, draws: Sequence[Tensor]) -> dict[str, Tensor]:
@@ -171,7 +162,7 @@ def read_layer(layer: Layer, demos: int, draws: Sequence[Tensor]) -> dict[str, T
         "cosine": torch.cosine_similarity(step, zero, dim=-1),
         "span": participation(torch.linalg.svdvals(given).square()),
         "rank": participation(torch.linalg.svdvals(update).square()),
-        "own": own,
+        "own": torch.full_like(size, float(own)),
         "steps": step,
         "contributions": shares,
         "first": along[:, :1].sum(-1) * float((layer.owner[layer.demos] == 0).any()),

@@ -83,7 +83,8 @@ class Arm:
         if not self.adapters:
             return self.fixed
         made = {g: Adapter(params[f"{g}_w1"], params[f"{g}_w2"]) for g in self.adapters}
-        return replace(self.fixed, value=made.get("g1"), key=made.get("g2"))  # type: ignore[type-var]
+        assert isinstance(self.fixed, Augmented)
+        return replace(self.fixed, value=made.get("g1"), key=made.get("g2"))
 
 
 PANELS = ("regularised", "augmented", "negative")

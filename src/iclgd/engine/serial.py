@@ -17,8 +17,8 @@ def run_cells(
     cells: Sequence[CellSpec], store: Store, data: Path | None, announce: Announce, report: Report | None = None
 ) -> int:
     """Run the cells that the store does not have yet, and say how many that were."""
-    todo = [cell for cell in cells if not store.has(cell)]
-    for model, group in groupby(todo, key=lambda cell: cell.model):
+    missing = [cell for cell in cells if not store.has(cell)]
+    for model, group in groupby(missing, key=lambda cell: cell.model):
         announce(f"loading {model.name}" + ("" if model.init == "trained" else f" ({model.init})"))
         subject = load_subject(model)
         for cell in group:
@@ -26,4 +26,4 @@ def run_cells(
             start = time.monotonic()
             result = run_cell(subject, cell, data, report)
             store.write(cell, result, time.monotonic() - start, str(subject.device))
-    return len(todo)
+    return len(missing)

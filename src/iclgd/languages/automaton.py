@@ -144,8 +144,3 @@ def canonical(
                 order.append(target)
     renamed = [[place[target] for target in table[state].tolist()] for state in order]
     return Language(name, alphabet, np.array(renamed, dtype=np.int64), accepting[order])
-
-
-def same(a: Language, b: Language) -> bool:
-    """Whether two canonical minimal automata are the same language."""
-    return a.alphabet == b.alphabet and np.array_equal(a.table, b.table) and np.array_equal(a.accepting, b.accepting)

@@ -142,9 +142,10 @@ def _run(e: Experiment, data: Prepared) -> Result:
     starts = [rebased(_start(e, model, seed), basis) for seed, basis in zip(seeds, bases, strict=True)]
     trained = train(model.loss, stack(starts), batches, e.steps, adam, watch, max(1, e.steps // 30))
     members = back(trained.params)
-    bad = [s for s, layers in zip(seeds, members, strict=True) if not all(v.isfinite().all() for v in layers.values())]
-    if bad or not trained.loss[-1].isfinite().all():
-        raise Refusal(f"training diverged for seeds {bad or list(seeds)} with rate {e.rate:g}; lower --rate.")
+    last = trained.loss[-1].isfinite().tolist()
+    bad = [s for s, layers, ok in zip(seeds, members, last, strict=True) if not (ok and _finite(layers))]
+    if bad:
+        raise Refusal(f"training diverged for seeds {bad} with rate {e.rate:g}; lower --rate.")
     rows = torch.stack([seen["rows"] for seen in trained.watched.values()])  # [step, seed, number]
     titles = ["accuracy", "loss", *(f"{what} {name}" for name in sloped for what in ("mse", "cosine"))]
     curves = {"step": list(trained.watched)} | {title: rows[..., i].tolist() for i, title in enumerate(titles)}
@@ -160,6 +161,10 @@ def _run(e: Experiment, data: Prepared) -> Result:
         _weights(members, best, data.rates[0]) if best and e.layers == 1 else {},
         data.examples,
     )
+
+
+def _finite(params: Params) -> bool:
+    return all(bool(value.isfinite().all()) for value in params.values())
 
 
 def _start(e: Experiment, model: Transformer, seed: int) -> Params:
@@ -181,11 +186,12 @@ def _learners(
 ) -> dict[str, dict[str, list[float]]]:
     """Every learner's row; ``mixed`` are the held-out episodes with their labels shuffled."""
     table: dict[str, dict[str, list[float]]] = {}
+    layers = [compare.view(each["trained"], asked) for each, asked in zip(everyone, mixed, strict=True)]
     for name in everyone[0]:
         rows = []
         for s, episodes in enumerate(held):
             alike = compare.likeness(views[s]["trained"], views[s][name], episodes.query)
-            layer, other = (compare.view(everyone[s][who], mixed[s]) for who in ("trained", name))
+            other = compare.view(everyone[s][name], mixed[s])
             slope = bool(views[s][name].sensitivity.any())
             rows.append(
                 {
@@ -193,7 +199,7 @@ def _learners(
                     "shuffled": accuracy(other.answer, episodes.target),
                     "loss": float(compare.half_square(views[s][name].answer, episodes.target)),
                     "cosine": alike.cosine if slope else NAN,
-                    "cosine_shuffled": compare.likeness(layer, other, episodes.query).cosine if slope else NAN,
+                    "cosine_shuffled": compare.likeness(layers[s], other, episodes.query).cosine if slope else NAN,
                     "mse": alike.spd,
                 }
             )
@@ -231,9 +237,6 @@ def _weights(members: list[Params], best: list[Tensor], rate: float) -> dict[str
         },
         "cosine to the best preconditioner": [alike(a, b.float()) for a, b in zip(matrices, best, strict=True)],
         "cosine to a multiple of the identity": [alike(a, torch.eye(dx)) for a in matrices],
-        "share of the best preconditioner's first singular value": [
-            float(sizes[0] / sizes.sum()) for sizes in map(torch.linalg.svdvals, best)
-        ],
     }
 
 

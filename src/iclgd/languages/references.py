@@ -6,11 +6,10 @@ from torch import Tensor
 
 from iclgd.linear import learners
 from iclgd.linear.compare import Predictor
-from iclgd.linear.references import linear
+from iclgd.linear.references import NEIGHBOURS, linear, nearest
 from iclgd.tasks.regression import Episodes
 
 Matrix = Float[Tensor, "dx dx"]
-NEIGHBOURS = 3
 PENALTIES = torch.logspace(-3, 3, 25, dtype=torch.float64)
 
 
@@ -25,12 +24,6 @@ def best_penalty(sample: Episodes) -> float:
     return float(PENALTIES[int(torch.tensor(losses).argmin())])
 
 
-def nearest(episodes: Episodes) -> Tensor:
-    """The mean label of the nearest demonstrations; constant around a query, so its sensitivity is zero."""
-    k = min(NEIGHBOURS, episodes.x.shape[-2])
-    return learners.nearest(episodes.x, episodes.y, episodes.query, k) + 0 * episodes.query.sum(-1, keepdim=True)
-
-
 def no_context(classifier: Float[Tensor, " dx"]) -> Predictor:
     """w·x_q: what can be answered without looking at a demonstration."""
     return lambda episodes: (episodes.query @ classifier.to(episodes.query.dtype))[..., None]
@@ -38,11 +31,11 @@ def no_context(classifier: Float[Tensor, " dx"]) -> Predictor:
 
 def references(sample: Episodes, rate: float, matrix: Matrix | None) -> dict[str, Predictor]:
     """Learners by name: ridge tuned on the sample, preconditioned GD only if its matrix is given."""
-    penalty = best_penalty(sample)
+    penalty, k = best_penalty(sample), min(NEIGHBOURS, sample.x.shape[-2])
     found = {"gd": linear(lambda x, y: learners.gd(x, y, rate))}
     if matrix is not None:
         found["preconditioned gd"] = linear(lambda x, y: learners.preconditioned(x, y, matrix.to(x.dtype)))
     return found | {
         "ridge": linear(lambda x, y: learners.ridge(x, y, penalty)),
-        f"{NEIGHBOURS} nearest": nearest,
+        f"{k} nearest": nearest(k),
     }

@@ -57,16 +57,6 @@ class Chain:
             state = self.table[state, words[:, position]]
         return words
 
-    def probability(self, words: Words) -> Float[ndarray, " word"]:
-        """How likely each word is among those of its length."""
-        state, value = np.zeros(len(words), dtype=np.int64), np.ones(len(words))
-        for column in words.T:
-            going = column < len(self.alphabet)
-            symbol = np.where(going, column, 0)
-            value *= np.where(going, self.probabilities[state, symbol], 1.0)
-            state = np.where(going, self.table[state, symbol], state)
-        return value
-
 
 def random_chain(
     alphabet: str, random: np.random.Generator, states: tuple[int, int] = (4, 12), edges: int = 3

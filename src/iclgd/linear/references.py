@@ -71,13 +71,21 @@ def _averaging(task: Regression, sample: Episodes, steps: int) -> dict[str, Pred
     return {"averaging": linear(learners.averaging)}
 
 
-def _nearest(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
-    k = min(3, task.demos)
+NEIGHBOURS = 3
 
-    def answer(episodes: Episodes) -> Tensor:  # constant around a query: its sensitivity is zero, and that is the truth
+
+def nearest(k: int) -> Predictor:
+    """The mean label of the k nearest demonstrations; constant around a query, so its sensitivity is zero."""
+
+    def answer(episodes: Episodes) -> Tensor:
         return learners.nearest(episodes.x, episodes.y, episodes.query, k) + 0 * episodes.query.sum(-1, keepdim=True)
 
-    return {f"{k} nearest": answer}
+    return answer
+
+
+def _nearest(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
+    k = min(NEIGHBOURS, task.demos)
+    return {f"{k} nearest": nearest(k)}
 
 
 for _name, _builder in {

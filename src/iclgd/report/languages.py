@@ -59,7 +59,7 @@ def notes(result: Result) -> list[str]:
         last = {name: over_seeds(result.autoencoder[name][-1]) for name in ("symbols", "words")}
         lines.append(f"codes    {last['symbols']} of positions and {last['words']} of held-out words restored")
     for name, values in result.weights.items():
-        if name != "matrices" and not (name.startswith("share") and result.experiment.labels != "language"):
+        if name != "matrices":
             lines.append(f"weights  {over_seeds(values)} {name}")
     return lines
 
