@@ -11,11 +11,12 @@ from collections.abc import Callable
 
 import torch
 
-from iclgd.linear import attention
-from iclgd.linear.attention import Weights
-from iclgd.linear.experiment import Experiment, stream
-from iclgd.linear.learners import half_square
-from iclgd.linear.train import Adam, stack, train
+from iclgd.labs.linear.run import Experiment
+from iclgd.metrics.functions import half_square
+from iclgd.small import attention
+from iclgd.small.attention import Weights
+from iclgd.small.streams import stream
+from iclgd.small.train import Adam, stack, train
 
 SEEDS, STEPS = 8, 96
 

@@ -9,7 +9,7 @@ import pytest
 
 from iclgd.cli import main
 from iclgd.cli.dual import _words
-from iclgd.languages.prepare import Data
+from iclgd.small.languages.prepare import Data
 from tiny import tiny_model, tiny_tokenizer
 
 SMALL = ["--seeds", "2", "--epochs", "2", "--steps", "2", "--batch", "8", "--jobs", "1"]
@@ -57,7 +57,7 @@ def test_a_folder_is_named_by_what_was_asked() -> None:
 def test_train_takes_a_regular_language_and_tests_on_words_that_were_not_shown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("iclgd.languages.prepare.Data", partial(Data, encoder_steps=5))
+    monkeypatch.setattr("iclgd.small.languages.prepare.Data", partial(Data, encoder_steps=5))
     for train, test in _words(Data(language="a*bc*", encoder="pca", dims=4, seeds=2)):
         shown, asked = ({tuple(row) for row in part.codes.flatten(0, 3).tolist() if any(row)} for part in (train, test))
         assert len(shown) > 20

@@ -8,9 +8,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iclgd.dual.bound import DELTA, best_split, head_bound, sweep
-from iclgd.dual.features import gram_root
-from iclgd.dual.heads import (
+from iclgd.errors import Refusal
+from iclgd.labs.dual.bound import DELTA, best_split, head_bound, sweep
+from iclgd.labs.dual.features import gram_root
+from iclgd.labs.dual.heads import (
     ERROR,
     Layer,
     _layer,
@@ -21,10 +22,9 @@ from iclgd.dual.heads import (
     participation,
     read,
 )
-from iclgd.dual.model import softmax_dual
-from iclgd.dual.modified import Modification, parse
-from iclgd.dual.pretrained import Change, Modified, fitted
-from iclgd.errors import Refusal
+from iclgd.labs.dual.model import softmax_dual
+from iclgd.labs.dual.modified import Modification, parse
+from iclgd.labs.dual.pretrained import Change, Modified, fitted
 from iclgd.learners.prompted import InContext
 from iclgd.models.capture import Tape
 from iclgd.models.subject import Subject

@@ -4,10 +4,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iclgd.dual.chain import Layer, run, run_by_duals
-from iclgd.dual.features import directions, gram_root, log_random_variance, points, random_scores
-from iclgd.dual.model import Dual, Relu, behind_relu, linear_dual, softmax_dual
-from iclgd.linear.duality import error_signals, linear_attention
+from iclgd.labs.dual.chain import Layer, run, run_by_duals
+from iclgd.labs.dual.features import directions, gram_root, log_random_variance, points, random_scores
+from iclgd.labs.dual.model import Dual, Relu, behind_relu, linear_dual, softmax_dual
+from iclgd.small.theorems.duality import error_signals, linear_attention
 
 TIGHT = 1e-12
 sizes = st.integers(1, 9)

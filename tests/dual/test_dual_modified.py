@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iclgd.dual.modified import (
+from iclgd.errors import Refusal
+from iclgd.labs.dual.modified import (
     Adapter,
     Augmented,
     Block,
@@ -19,7 +20,6 @@ from iclgd.dual.modified import (
     dual_of,
     parse,
 )
-from iclgd.errors import Refusal
 
 sizes = st.integers(1, 9)
 seeds = st.integers(0, 2**20)

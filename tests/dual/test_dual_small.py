@@ -5,10 +5,23 @@ from dataclasses import replace
 import pytest
 import torch
 
-from iclgd.dual.modified import Augmented, Block, Modification, Negative, Regularised, RegularisedSlide, dual_of
-from iclgd.dual.small import ARMS, LINKS, NORMAL, Arm, Recipe, Source, Task, curves, find_task, loss, predict, start
 from iclgd.errors import Refusal
-from iclgd.linear.train import Params
+from iclgd.labs.dual.modified import Augmented, Block, Modification, Negative, Regularised, RegularisedSlide, dual_of
+from iclgd.labs.dual.small import (
+    ARMS,
+    LINKS,
+    NORMAL,
+    Arm,
+    Recipe,
+    Source,
+    Task,
+    curves,
+    find_task,
+    loss,
+    predict,
+    start,
+)
+from iclgd.small.train import Params
 from iclgd.tasks.regression import Episodes, Regression
 
 SHORT = Recipe(epochs=3, steps=5, batch=16, test=64)

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import chisquare
 
 from iclgd.errors import Refusal
-from iclgd.languages.automaton import decode, encode
-from iclgd.languages.expressions import BUILT_IN, MOST_STATES, language
-from iclgd.languages.regbench import random_chain, random_languages
+from iclgd.small.languages.automaton import decode, encode
+from iclgd.small.languages.expressions import BUILT_IN, MOST_STATES, language
+from iclgd.small.languages.regbench import random_chain, random_languages
 
 
 def every_string(alphabet, longest):

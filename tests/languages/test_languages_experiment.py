@@ -8,17 +8,18 @@ import pytest
 import torch
 
 from iclgd.errors import Refusal
-from iclgd.languages.autoencoder import Autoencoder, train_autoencoder
-from iclgd.languages.experiment import Experiment, as_preconditioner, record, run
-from iclgd.languages.prepare import Data, _with_others, prepare
-from iclgd.languages.references import best_penalty, references
-from iclgd.languages.suite import experiments, run_all
-from iclgd.languages.words import held_out, uniform
-from iclgd.linear import learners
-from iclgd.linear.attention import Weights
-from iclgd.linear.experiment import generator
-from iclgd.linear.models import Transformer
-from iclgd.linear.train import member
+from iclgd.labs.languages.run import Experiment, as_preconditioner, record, run
+from iclgd.labs.languages.suite import experiments, run_all
+from iclgd.metrics.functions import half_square
+from iclgd.small import learners
+from iclgd.small.attention import Weights
+from iclgd.small.languages.autoencoder import Autoencoder, train_autoencoder
+from iclgd.small.languages.prepare import Data, _with_others, prepare
+from iclgd.small.languages.references import best_penalty, references
+from iclgd.small.languages.words import held_out, uniform
+from iclgd.small.models import Transformer
+from iclgd.small.streams import generator
+from iclgd.small.train import member
 from iclgd.tasks.regression import Episodes
 
 BASE = Experiment(language="((a|b)c)*", encoder="pca", seeds=2, steps=600)
@@ -107,7 +108,7 @@ def test_autoencoder_codes_need_white_coordinates_to_reach_the_optimum(monkeypat
     hard = replace(hard, queries=32, steps=2000)
     prepared = prepare(hard.data)
     white = run(hard, prepared)
-    monkeypatch.setattr("iclgd.languages.experiment.whitening", lambda task: torch.eye(task.codes.shape[-1] + 1))
+    monkeypatch.setattr("iclgd.labs.languages.run.whitening", lambda task: torch.eye(task.codes.shape[-1] + 1))
     plain = run(hard, prepared)
     matrices = [min(found.weights["cosine to the best preconditioner"]) for found in (white, plain)]
     assert matrices[0] > 0.99 > 0.95 > matrices[1]
@@ -125,7 +126,7 @@ def test_references_are_at_their_best():
     episodes = sample()
 
     def loss(w):
-        return float(learners.half_square(learners.predict(w, episodes.query), episodes.target))
+        return float(half_square(learners.predict(w, episodes.query), episodes.target))
 
     penalty = best_penalty(episodes)
     noisy = episodes._replace(y=episodes.y + torch.randn(episodes.y.shape, dtype=torch.float64, generator=generator(1)))

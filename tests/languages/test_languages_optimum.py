@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iclgd.languages.coordinates import in_basis, rebased, whitening
-from iclgd.languages.membership import Membership
-from iclgd.languages.optimum import best_classifier, best_preconditioner, best_rate, moments
-from iclgd.linear import learners, optimum
-from iclgd.linear.models import Transformer
+from iclgd.small import learners, optimum
+from iclgd.small.languages.coordinates import in_basis, rebased, whitening
+from iclgd.small.languages.membership import Membership
+from iclgd.small.languages.optimum import best_classifier, best_preconditioner, best_rate, moments
+from iclgd.small.models import Transformer
 from iclgd.tasks.regression import Episodes
 
 seeds = st.integers(0, 2**31)

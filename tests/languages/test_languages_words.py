@@ -9,12 +9,12 @@ import torch
 from scipy.stats import chisquare
 
 from iclgd.errors import Refusal
-from iclgd.languages.automaton import decode, encode
-from iclgd.languages.encoders import centred, one_hot, principal
-from iclgd.languages.expressions import language
-from iclgd.languages.membership import accuracy, membership, shuffled, side, split_many, split_one
-from iclgd.languages.regbench import random_languages
-from iclgd.languages.words import NEGATIVES, asked, distinct, edits, held_out, labelled, uniform
+from iclgd.small.languages.automaton import decode, encode
+from iclgd.small.languages.encoders import centred, one_hot, principal
+from iclgd.small.languages.expressions import language
+from iclgd.small.languages.membership import accuracy, membership, shuffled, side, split_many, split_one
+from iclgd.small.languages.regbench import random_languages
+from iclgd.small.languages.words import NEGATIVES, asked, distinct, edits, held_out, labelled, uniform
 
 LENGTHS = range(1, 13)
 

@@ -35,7 +35,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture
 def no_pictures(monkeypatch):
-    monkeypatch.setattr("iclgd.linear.figures.draw", lambda result, folder: [])
+    monkeypatch.setattr("iclgd.labs.linear.figures.draw", lambda result, folder: [])
 
 
 def test_training_leaves_figures_and_a_record(run):

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclgd.errors import Refusal
-from iclgd.linear import attention, compare, construct, learners, optimum
-from iclgd.linear.attention import Weights
-from iclgd.linear.references import REFERENCES, candidates, linear
+from iclgd.metrics import functions as compare
+from iclgd.small import attention, construct, learners, optimum
+from iclgd.small import weights as weights_
+from iclgd.small.attention import Weights
+from iclgd.small.references import REFERENCES, candidates, linear
 from iclgd.tasks.regression import FAMILIES, Inputs, LinearMap, Regression
 
 torch.set_num_threads(1)
@@ -68,11 +70,11 @@ def test_normalising_removes_the_scale_symmetry(factor, seed):
     g = torch.Generator().manual_seed(seed)
     weights = Weights(*(torch.randn(2, 1, 6, 6, generator=g, dtype=F64) + torch.eye(6) for _ in range(2)))
     scaled = Weights(weights.qk * factor, weights.pv / factor)
-    for a, b in zip(compare.normalised(weights, 5), compare.normalised(scaled, 5), strict=True):
+    for a, b in zip(weights_.normalised(weights, 5), weights_.normalised(scaled, 5), strict=True):
         torch.testing.assert_close(a, b)
-    assert compare.weight_distance(weights, scaled, 5) < 1e-9
+    assert weights_.weight_distance(weights, scaled, 5) < 1e-9
     episodes = drawn(10)
-    half = compare.interpolated(weights, scaled, 5, 0.5)
+    half = weights_.interpolated(weights, scaled, 5, 0.5)
     torch.testing.assert_close(layer_predictor(half, 2)(episodes), layer_predictor(weights, 2)(episodes))
 
 
@@ -83,10 +85,10 @@ def test_weight_distance_counts_what_the_answer_depends_on():
     unread.qk[..., :, 5:] = 7.0  # multiplies the query's empty label slot
     episodes = drawn(10)
     torch.testing.assert_close(layer_predictor(unread, 1)(episodes), layer_predictor(built, 1)(episodes))
-    assert compare.weight_distance(unread, built, 5) == 0
+    assert weights_.weight_distance(unread, built, 5) == 0
     read = Weights(built.qk, built.pv.clone())
     read.pv[..., 5, 0] = 0.5
-    assert compare.weight_distance(read, built, 5) > 0.1
+    assert weights_.weight_distance(read, built, 5) > 0.1
 
 
 def test_the_best_match_finds_learner_and_steps_of_a_constructed_stack():

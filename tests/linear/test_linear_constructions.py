@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclgd.errors import Refusal
-from iclgd.linear import attention, construct, duality, interleaved, learners, recurrent
-from iclgd.linear.attention import Weights
-from iclgd.linear.kernels import KERNELS
+from iclgd.small import attention, construct, learners, recurrent
+from iclgd.small.attention import Weights
+from iclgd.small.kernels import KERNELS
+from iclgd.small.theorems import duality, interleaved
 
 torch.set_num_threads(1)
 F64 = torch.float64

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclgd.errors import Refusal
-from iclgd.linear import learners, optimum
+from iclgd.metrics.functions import half_square
+from iclgd.small import learners, optimum
 from iclgd.tasks.regression import (
     KURTOSIS,
     Inputs,
@@ -50,7 +51,7 @@ def test_one_step_is_the_least_squares_rate_on_drawn_episodes(law):
     fitted = float((answer * drawn.target).sum() / answer.square().sum())
     rate, risk = optimum.one_step(task)
     near(rate, fitted, 0.02)
-    near(risk, float(learners.half_square(rate * answer, drawn.target)), 0.03)
+    near(risk, float(half_square(rate * answer, drawn.target)), 0.03)
 
 
 def test_mahankalis_rate_with_noise():
@@ -91,9 +92,7 @@ def test_risk_given_the_inputs_is_the_mean_loss_over_weights_noise_and_queries()
         return learners.ridge(x, y, 0.5)
 
     exact = float(optimum.risk(learner, drawn, task))
-    near(
-        float(learners.half_square(learners.predict(learner(drawn.x, drawn.y), drawn.query), drawn.target)), exact, 0.01
-    )
+    near(float(half_square(learners.predict(learner(drawn.x, drawn.y), drawn.query), drawn.target)), exact, 0.01)
 
 
 def test_input_scale_moves_the_loss_as_printed():
@@ -103,7 +102,7 @@ def test_input_scale_moves_the_loss_as_printed():
         task = Regression(PUBLIC.inputs.scaled(factor), PUBLIC.function, 10)
         drawn = task.draw(200_000, generator(5))
         answer = learners.predict(learners.gd(drawn.x, drawn.y, rate), drawn.query)
-        near(float(learners.half_square(answer, drawn.target)), printed, 0.02)
+        near(float(half_square(answer, drawn.target)), printed, 0.02)
 
 
 @pytest.mark.parametrize("inverse, error, risk_error", [(False, 0.03, 0.01), (True, 0.01, 0.01)])
@@ -122,7 +121,7 @@ def test_the_best_single_layer_is_ahns_preconditioner(inverse, error, risk_error
     fitted = optimum.fitted_preconditioner(drawn)
     assert (fitted - matrix).norm() / matrix.norm() < error
     answer = learners.predict(learners.preconditioned(drawn.x, drawn.y, fitted.float()), drawn.query)
-    near(float(learners.half_square(answer, drawn.target)), risk, risk_error)
+    near(float(half_square(answer, drawn.target)), risk, risk_error)
 
 
 @settings(max_examples=20, deadline=None)

@@ -6,12 +6,15 @@ import pytest
 import torch
 
 from iclgd.errors import Refusal
-from iclgd.linear import compare, learners, optimum
-from iclgd.linear.attention import Weights
-from iclgd.linear.experiment import EVALUATION, Experiment, generator, predictor, references, stream
-from iclgd.linear.models import DeepFeatures, Transformer
-from iclgd.linear.references import linear as linear_reference
-from iclgd.linear.train import Adam, member, one_thread, stack, train
+from iclgd.labs.linear.run import EVALUATION, Experiment, references
+from iclgd.metrics import functions as compare
+from iclgd.small import learners, optimum
+from iclgd.small import weights as weights_
+from iclgd.small.attention import Weights
+from iclgd.small.models import DeepFeatures, Transformer, predictor
+from iclgd.small.references import linear as linear_reference
+from iclgd.small.streams import generator, stream
+from iclgd.small.train import Adam, member, one_thread, stack, train
 from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, LinearMap, Regression
 
 torch.set_num_threads(1)
@@ -140,7 +143,7 @@ def test_one_layer_trained_with_eight_seeds_is_the_optimal_gradient_step():
         assert compare.loss(predictor(e.model, params), held) <= 1.01 * lowest
         alike = compare.likeness(compare.view(predictor(e.model, params), held), reference, held.query)
         assert alike.cosine > 0.998
-        pv = compare.normalised(Weights(params["qk"], params["pv"]), 10).pv
+        pv = weights_.normalised(Weights(params["qk"], params["pv"]), 10).pv
         assert abs(float(-pv[0, 0, -1, -1]) / 10 - 0.606) < 0.02
 
 
@@ -177,7 +180,7 @@ def test_ahns_single_layer_reaches_its_optimum():
     lowest = compare.loss(linear_reference(lambda x, y: learners.gd(x, y, rate)), held)
     for loss, qk, pv in zip(losses, got.params["qk"], got.params["pv"], strict=True):
         assert abs(loss / lowest - 1) < 0.01  # on the same episodes, whose own mean is 2% off the risk
-        a = compare.normalised(Weights(qk, pv), 5).pv[0, 0, -1, -1]
+        a = weights_.normalised(Weights(qk, pv), 5).pv[0, 0, -1, -1]
         assert abs(float(a) + 0.769) < 0.01
 
 

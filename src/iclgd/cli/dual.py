@@ -23,8 +23,8 @@ from iclgd.cli.options import (
 from iclgd.errors import Refusal
 
 if TYPE_CHECKING:
-    from iclgd.dual.small import Source
-    from iclgd.languages.prepare import Data
+    from iclgd.labs.dual.small import Source
+    from iclgd.small.languages.prepare import Data
 
 EXAMPLES = """\b
 Examples:
@@ -76,7 +76,7 @@ def check(context: click.Context, out: Path | None, overwrite: bool, **given: An
     Builds the dual of each layer and head at the prompt's last token, takes the step by autograd, prints the residual,
     and shows how much of the head is the step, its rank and direction, and which demonstration gave what.
     """
-    from iclgd.dual.heads import SIZES, read
+    from iclgd.labs.dual.heads import SIZES, read
     from iclgd.report.dual_check import CheckReport
     from iclgd.report.terminal import progress
 
@@ -102,7 +102,7 @@ def bound(context: click.Context, held: int, out: Path | None, overwrite: bool, 
     Of K demonstrations the last ones are held out and measure the gap; the bound is for the first 1, 2, 4, … of the
     others.
     """
-    from iclgd.dual.bound import sweep
+    from iclgd.labs.dual.bound import sweep
     from iclgd.report.dual_bound import BoundReport
     from iclgd.report.terminal import progress
 
@@ -132,8 +132,8 @@ def bound(context: click.Context, held: int, out: Path | None, overwrite: bool, 
 @click.pass_context
 def modify(context: click.Context, changes: tuple[str, ...], out: Path | None, overwrite: bool, **given: Any) -> None:
     """Modified attention inside a pretrained model: accuracy beside the unmodified one."""
-    from iclgd.dual.modified import Negative, parse
-    from iclgd.dual.pretrained import Modified, fitted
+    from iclgd.labs.dual.modified import Negative, parse
+    from iclgd.labs.dual.pretrained import Modified, fitted
     from iclgd.report.dual_modify import ModifyReport
     from iclgd.report.terminal import progress
 
@@ -192,8 +192,8 @@ def train(
     **recipe: Any,
 ) -> None:
     """Train modified attention on regressions, the slides' three panels, or on regular languages."""
-    from iclgd.dual.modified import Negative
-    from iclgd.dual.small import ARMS, LINKS, Recipe, Source, find_task
+    from iclgd.labs.dual.modified import Negative
+    from iclgd.labs.dual.small import ARMS, LINKS, Recipe, Source, find_task
     from iclgd.report.dual_panels import train_panels
     from iclgd.report.terminal import progress, working
 
@@ -211,7 +211,7 @@ def train(
     names = list(dict.fromkeys(languages or tasks or LINKS))
     spec = {"command": "train", "tasks": names, "dx": dx, "demos": demos, "seeds": seeds, **recipe}
     if languages:
-        from iclgd.languages.prepare import Data
+        from iclgd.small.languages.prepare import Data
 
         given: dict[str, Any] = {"alphabet": alphabet, "dims": dx, "demos": demos, "seeds": seeds}
         words = [Data(language=n, max_length=max_length or (8 if n == "random" else 12), **given) for n in names]
@@ -230,8 +230,8 @@ def train(
 
 def _words(data: "Data") -> "list[Source]":
     """Membership in a language, by seed; it is tested on words that neither its autoencoder nor its layer was shown."""
-    from iclgd.dual.small import Source
-    from iclgd.languages.prepare import prepare
+    from iclgd.labs.dual.small import Source
+    from iclgd.small.languages.prepare import prepare
 
     return [Source(*pair) for pair in prepare(data).tasks(data.demos, data.language != "random")]
 

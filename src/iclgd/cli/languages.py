@@ -10,7 +10,7 @@ import click
 from iclgd.cli.options import OUTPUT, options
 
 if TYPE_CHECKING:
-    from iclgd.languages.experiment import Experiment
+    from iclgd.labs.languages.run import Experiment
 
 EXAMPLES = """\b
 Examples:
@@ -40,8 +40,8 @@ def command() -> None:
 @click.option("--max-length", default=12, show_default=True, type=click.IntRange(1, 40))
 def list_(max_length: int) -> None:
     """The built-in languages, their automata and how many words they have."""
-    from iclgd.languages.expressions import BUILT_IN, language
     from iclgd.report.terminal import say, table
+    from iclgd.small.languages.expressions import BUILT_IN, language
 
     rows = []
     for name, expression in BUILT_IN.items():
@@ -66,12 +66,12 @@ def sample(language: str, length: int, count: int, alphabet: str, complement: bo
     """
     import numpy as np
 
-    from iclgd.languages.automaton import decode
-    from iclgd.languages.expressions import check_alphabet
-    from iclgd.languages.expressions import language as parsed
-    from iclgd.languages.prepare import LETTERS
-    from iclgd.languages.regbench import random_chain
     from iclgd.report.terminal import say
+    from iclgd.small.languages.automaton import decode
+    from iclgd.small.languages.expressions import check_alphabet
+    from iclgd.small.languages.expressions import language as parsed
+    from iclgd.small.languages.prepare import LETTERS
+    from iclgd.small.languages.regbench import random_chain
 
     random = np.random.default_rng(seed)
     if language == "random":
@@ -113,8 +113,8 @@ def sample(language: str, length: int, count: int, alphabet: str, complement: bo
 def run(out: Path | None, overwrite: bool, **given: Any) -> None:
     """Train on one language, compare, and leave a page, figures and a record."""
     from iclgd.files import check_output, output_folder
-    from iclgd.languages.experiment import Experiment, usual
-    from iclgd.languages.experiment import run as run_experiment
+    from iclgd.labs.languages.run import Experiment, usual
+    from iclgd.labs.languages.run import run as run_experiment
     from iclgd.report.languages import text, write
     from iclgd.report.terminal import say, working
     from iclgd.spec import key
@@ -146,7 +146,7 @@ def run(out: Path | None, overwrite: bool, **given: Any) -> None:
 def all_(out: Path | None, overwrite: bool, seed: int, seeds: int, jobs: int, shrink: int) -> None:
     """The whole set: every kind of label, negative and code on the document's languages, and random languages."""
     from iclgd.files import check_output, output_folder
-    from iclgd.languages.suite import experiments, run_all
+    from iclgd.labs.languages.suite import experiments, run_all
     from iclgd.report.languages_set import text_of_all, write_all
     from iclgd.report.terminal import progress, say
     from iclgd.spec import key
@@ -165,7 +165,7 @@ def all_(out: Path | None, overwrite: bool, seed: int, seeds: int, jobs: int, sh
 
 def repeat(experiment: "Experiment") -> str:
     """The command that gives these numbers again: every option that is not at its default."""
-    from iclgd.languages.experiment import usual
+    from iclgd.labs.languages.run import usual
 
     defaults = {option.name: option.default for option in run.params} | usual(experiment.labels, experiment.encoder)
     words = ["iclgd", "languages", "run"]

@@ -16,7 +16,7 @@ from rich.table import Table
 from iclgd.errors import Refusal
 
 if TYPE_CHECKING:
-    from iclgd.linear.experiment import Experiment, Result
+    from iclgd.labs.linear.run import Experiment, Result
 
 
 EXAMPLES = """\b
@@ -71,8 +71,8 @@ def train(out: Path | None, overwrite: bool, compare: str, **given: Any) -> None
 
     Example: iclgd linear train --layers 1 --compare gd
     """
-    from iclgd.linear.experiment import Experiment, record, run
-    from iclgd.linear.figures import draw
+    from iclgd.labs.linear.figures import draw
+    from iclgd.labs.linear.run import Experiment, record, run
 
     sine = given["task"].startswith("sine")
     mlp = given["width"] if given["width"] is not None else 40 * sine
@@ -99,8 +99,8 @@ def optimum(task: str, dx: int, demos: int, noise: float, steps: int, sample: in
     """The best that each learner can do on a linear family, without training anything."""
     import torch
 
-    from iclgd.linear import optimum as best
-    from iclgd.linear.train import one_thread
+    from iclgd.small import optimum as best
+    from iclgd.small.train import one_thread
     from iclgd.tasks.regression import FAMILIES
 
     if min(steps, sample) < 1:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from matplotlib.figure import Figure
 
-from iclgd.dual.bound import DELTA, QUANTITIES, Bound
+from iclgd.labs.dual.bound import DELTA, QUANTITIES, Bound
 from iclgd.report.figures import COLOURS, band, figure, save, styled
 from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import table

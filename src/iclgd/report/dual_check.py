@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from safetensors.torch import save_file
 from torch import Tensor
 
-from iclgd.dual.heads import ERROR, Reading
+from iclgd.labs.dual.heads import ERROR, Reading
 from iclgd.report.figures import COLOURS, band, figure, save, styled
 from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import number, table

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from iclgd.dual.small import ARMS, NORMAL, PANELS, Arm, Recipe, Source, curves
+from iclgd.labs.dual.small import ARMS, NORMAL, PANELS, Arm, Recipe, Source, curves
 from iclgd.metrics.statistics import interval
 from iclgd.report.figures import COLOURS, figure, save, styled
 from iclgd.report.page import Section, write_page

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from iclgd.languages.experiment import Experiment, Result, record
+from iclgd.labs.languages.run import Experiment, Result, record
 from iclgd.metrics.statistics import half_width
 from iclgd.report import languages_figures as figures
 from iclgd.report.figures import save

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from iclgd.languages.experiment import Result
+from iclgd.labs.languages.run import Result
 from iclgd.report.figures import COLOURS, band, figure, styled
 
 LEARNERS = {"gd": 1, "preconditioned gd": 2, "ridge": 4, "gd on learned features": 5, "no context": 6}

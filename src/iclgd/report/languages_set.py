@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from iclgd.languages.experiment import Experiment, Result, record
+from iclgd.labs.languages.run import Experiment, Result, record
 from iclgd.report import languages_figures as figures
 from iclgd.report.figures import save
 from iclgd.report.languages import drawings, over_seeds, write_record

@@ -1,0 +1,174 @@
+"""One softmax attention layer trained in context, on regressions or anything that draws episodes, modified or not."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.func import vmap
+
+from iclgd.errors import Refusal
+from iclgd.labs.dual.modified import (
+    Adapter,
+    Augmented,
+    Block,
+    Modification,
+    Negative,
+    Regularised,
+    RegularisedSlide,
+    attend,
+)
+from iclgd.registry import suggest
+from iclgd.small.streams import generator, stream
+from iclgd.small.train import Adam, Params, stack, train
+from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, Regression
+
+HIDDEN = 32  # units of a parallel adapter
+TESTING = 20  # what a generator is for: the first part of its key
+
+
+@dataclass(frozen=True)
+class Through:
+    """y = link(z), z = w·x with w drawn for each episode so that z has variance ``scale``² for x ~ U(−1, 1)."""
+
+    link: Callable[[Tensor], Tensor]
+    scale: float = 1.0
+    dy: int = 1
+
+    def draw(self, x: Float[Tensor, "batch point dx"], generator: torch.Generator) -> Float[Tensor, "batch point 1"]:
+        w = torch.randn(x.shape[0], x.shape[-1], 1, generator=generator, dtype=x.dtype)
+        return self.link(x @ w * self.scale * (3 / x.shape[-1]) ** 0.5)
+
+
+# The slides name the three tasks and not their formulas: these are ours.
+LINKS = {
+    "linear": Through(torch.positive),
+    "trigonometric": Through(torch.sin),
+    "exponential": Through(torch.exp, 0.5),  # exp of a standard normal has too heavy a tail to compare losses
+}
+
+
+@runtime_checkable
+class Task(Protocol):
+    """Anything that draws episodes can be trained on."""
+
+    def draw(self, episodes: int, generator: torch.Generator, /) -> Episodes: ...
+
+
+class Source(NamedTuple):
+    """Where one seed's episodes come from: often the same task twice, or one with words that training does not see."""
+
+    train: Task
+    test: Task
+
+    def held(self, seed: int, episodes: int) -> Episodes:
+        return self.test.draw(episodes, generator(TESTING, seed))
+
+
+def find_task(name: str, dx: int, demos: int) -> Regression:
+    """One of the three panels' regressions, or a family of the linear lab."""
+    if name in LINKS:
+        return Regression(Inputs.uniform(dx, 2.0), LINKS[name], demos)
+    if name not in FAMILIES:
+        known = [*LINKS, *(f for f in FAMILIES if f != "linear")]
+        raise Refusal(f'no regression "{name}". {suggest(name, known)}There are {", ".join(known)}.')
+    if name.startswith("sine") and dx != 1:
+        raise Refusal(f"{name} has one input, not {dx}: give --dx 1.")
+    return FAMILIES[name](dx, 1, demos, 0.0)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One curve of a panel: its name and its modification, with the parallel adapters that are trained, if any."""
+
+    panel: str
+    name: str
+    fixed: Modification  # Augmented where there are adapters
+    adapters: tuple[str, ...] = ()  # of g1 (values) and g2 (keys)
+
+    def modification(self, params: Params) -> Modification:
+        if not self.adapters:
+            return self.fixed
+        made = {g: Adapter(params[f"{g}_w1"], params[f"{g}_w2"]) for g in self.adapters}
+        assert isinstance(self.fixed, Augmented)
+        return replace(self.fixed, value=made.get("g1"), key=made.get("g2"))
+
+
+PANELS = ("regularised", "augmented", "negative")
+PLAIN = Modification()
+NORMAL = Arm("", "normal", PLAIN)
+ARMS = (
+    *(Arm("regularised", f"α = {a:g}", Regularised(a)) for a in (0.5, -0.5)),
+    *(Arm("regularised", f"slide, α = {a:g}", RegularisedSlide(a)) for a in (0.5, -0.5)),
+    Arm("augmented", "g₁", Augmented(), ("g1",)),
+    Arm("augmented", "g₂", Augmented(), ("g2",)),
+    Arm("augmented", "g₁ and g₂", Augmented(), ("g1", "g2")),
+    *(Arm("negative", f"k = {k}, β = {b:g}", Negative(k, b)) for k in (1, 3) for b in (0.1, 0.5)),
+)
+
+
+def start(dim: int, seed: int, adapters: tuple[str, ...] = ()) -> Params:
+    """Fresh parameters. An adapter's second matrix starts at 0: plain and augmented arms start as the same function."""
+    g = torch.Generator().manual_seed(seed)
+    params = {name: torch.randn(dim, dim, generator=g) / dim**0.5 for name in ("query", "key", "value")}
+    for name in adapters:
+        params[f"{name}_w1"] = torch.randn(HIDDEN, dim, generator=g) / dim**0.5
+        params[f"{name}_w2"] = torch.zeros(dim, HIDDEN)
+    return params
+
+
+def predict(params: Params, episodes: Episodes, arm: Arm) -> Float[Tensor, "batch dy"]:
+    """The label slot of W_V X softmax((W_K X)ᵀ W_Q x_q / √d), X the demonstrations (x, y) and the query (x, 0)."""
+    asked = torch.cat([episodes.query, torch.zeros_like(episodes.target)], -1)
+    tokens = torch.cat([torch.cat([episodes.x, episodes.y], -1), asked], -2)  # batch demo+1 dim
+    count = tokens.shape[-2]
+    block = Block(torch.arange(count) < count - 1, torch.tensor([count - 1]))
+    queries, keys, values = (t @ params[n].mT for n, t in (("query", asked), ("key", tokens), ("value", tokens)))
+    out = attend(queries, keys, values, block, arm.modification(params), tokens)
+    return out[..., 0, -episodes.target.shape[-1] :]
+
+
+def loss(params: Params, episodes: Episodes, arm: Arm) -> Tensor:
+    """Mean squared error."""
+    return (predict(params, episodes, arm) - episodes.target[..., 0, :]).square().mean()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an arm is trained; an epoch is a number of steps on fresh episodes."""
+
+    epochs: int = 100
+    steps: int = 20
+    batch: int = 128
+    rate: float = 1e-2
+    test: int = 4096
+
+
+def curves(sources: Sequence[Source], arm: Arm, recipe: Recipe) -> Float[Tensor, "epoch seed"]:
+    """Test loss before training and after each epoch, a seed for every source, all trained at once.
+
+    The episodes of a step do not depend on the arm, so arms are compared on the same data from the same start.
+    """
+    drawn = [source.held(seed, recipe.test) for seed, source in enumerate(sources)]
+    held = Episodes(*map(torch.stack, zip(*drawn, strict=True)))  # [seed, episode, ...]
+    dim = held.x.shape[-1] + held.y.shape[-1]
+
+    def watch(now: Params) -> dict[str, Tensor]:
+        return {"test": vmap(lambda one, asked: loss(one, asked, arm))(now, held)}
+
+    done = train(
+        lambda one, episodes: loss(one, episodes, arm),
+        stack([start(dim, seed, arm.adapters) for seed in range(len(sources))]),
+        stream([(seed, source.train.draw) for seed, source in enumerate(sources)], recipe.batch),
+        recipe.epochs * recipe.steps,
+        Adam(torch.full((len(sources),), recipe.rate)),
+        watch,
+        recipe.steps,
+    )
+    found = torch.stack([done.watched[step]["test"] for step in sorted(done.watched)])
+    bad = [seed for seed, last in enumerate(found[-1].isfinite()) if not last]
+    if bad:
+        raise Refusal(f"{arm.name} diverged for seeds {bad} with learning rate {recipe.rate:g}; lower --rate.")
+    return found

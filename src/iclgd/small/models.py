@@ -1,0 +1,133 @@
+"""What is trained: self-attention of any kind and depth, alone or behind an MLP, and the MLP's own GD reference."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import gelu
+
+from iclgd.errors import Refusal
+from iclgd.metrics.functions import Predictor, half_square
+from iclgd.registry import suggest
+from iclgd.small import attention, learners
+from iclgd.small.attention import Weights
+from iclgd.small.kernels import KERNELS
+from iclgd.small.train import Params
+from iclgd.tasks.regression import Episodes
+
+Answer = Float[Tensor, "*batch query dy"]
+KINDS = ("softmax", *KERNELS)
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A stack of self-attention layers of one kind.
+
+    ``width`` > 0 puts an embedding R^(dx+dy) → R^width and a residual MLP of ``hidden`` gelu units in front, as
+    von Oswald 2023 does for sine; attention then acts on R^width and the answer is minus the last coordinates.
+    ``start`` is the standard deviation of the attention weights at the start.
+    """
+
+    dx: int
+    dy: int = 1
+    layers: int = 1
+    heads: int = 1
+    attention: str = "linear"
+    shared: bool = False
+    width: int = 0
+    hidden: int = 160
+    start: float = 0.02
+
+    def __post_init__(self) -> None:
+        if self.attention not in KINDS:
+            raise Refusal(
+                f'no attention "{self.attention}". {suggest(self.attention, KINDS)}There are {", ".join(KINDS)}.'
+            )
+        if self.layers < 1 or self.heads < 1:
+            raise Refusal(f"a model needs at least one layer and one head, not {self.layers} and {self.heads}.")
+        if self.width and self.width < self.dy:
+            raise Refusal(f"width {self.width} has no room for {self.dy} outputs; widen it.")
+
+    @property
+    def dim(self) -> int:
+        return self.width or self.dx + self.dy
+
+    def init(self, seed: int) -> Params:
+        g = torch.Generator().manual_seed(seed)
+        shape = (1 if self.shared else self.layers, self.heads, self.dim, self.dim)
+        params = {name: torch.randn(shape, generator=g) * self.start for name in ("qk", "pv")}
+        if self.width:
+            params |= _mlp_init(self.dx + self.dy, self.width, self.hidden, g)
+        return params
+
+    def states(self, params: Params, episodes: Episodes) -> list[Float[Tensor, "*batch query dim"]]:
+        """The query tokens before the first layer and after each.
+
+        Linear attention takes the second moment of the demonstrations instead of their tokens.
+        """
+        demos = episodes.x.shape[-2]
+        state = attention.tokens(episodes.x, episodes.y, episodes.query)
+        if self.width:
+            state = _mlp(params, state)
+        weights = Weights(params["qk"], params["pv"])
+        if self.attention == "linear":
+            context, query = state[..., :demos, :], state[..., demos:, :]
+            return attention.query_states(attention.moment(context), query, weights, self.layers)
+        every = attention.states(state, demos, weights, self.layers, self.attention)
+        return [state[..., demos:, :] for state in every]
+
+    def predict(self, params: Params, episodes: Episodes) -> Answer:
+        return -self.states(params, episodes)[-1][..., -self.dy :]
+
+    def loss(self, params: Params, episodes: Episodes) -> Float[Tensor, ""]:
+        return half_square(self.predict(params, episodes), episodes.target)
+
+
+@dataclass(frozen=True)
+class DeepFeatures:
+    """The reference for a transformer with an MLP: one GD step on the head of a meta-learned network of x alone.
+
+    Features are the residual MLP's output, the head starts at a learned W₀, and rate, head and features are trained
+    (von Oswald 2023, §4). Departure: W₀ is learned rather than fixed at its random start.
+    """
+
+    dx: int
+    dy: int = 1
+    width: int = 40
+    hidden: int = 160
+
+    def init(self, seed: int) -> Params:
+        g = torch.Generator().manual_seed(seed)
+        params = _mlp_init(self.dx, self.width, self.hidden, g)
+        return params | {"rate": torch.zeros(()), "head": torch.zeros(self.dy, self.width)}
+
+    def predict(self, params: Params, episodes: Episodes) -> Answer:
+        features = _mlp(params, episodes.x)
+        w = learners.gd(features, episodes.y, params["rate"].exp(), start=params["head"])
+        return learners.predict(w, _mlp(params, episodes.query))
+
+    def loss(self, params: Params, episodes: Episodes) -> Float[Tensor, ""]:
+        return half_square(self.predict(params, episodes), episodes.target)
+
+
+def predictor(model: Transformer | DeepFeatures, params: Params) -> Predictor:
+    return lambda episodes: model.predict(params, episodes)
+
+
+def _mlp_init(inputs: int, width: int, hidden: int, g: torch.Generator) -> Params:
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=g) / shape[-1] ** 0.5
+
+    return {
+        "embed": normal(width, inputs),
+        "in": normal(hidden, width),
+        "in_bias": torch.zeros(hidden),
+        "out": normal(width, hidden),
+        "out_bias": torch.zeros(width),
+    }
+
+
+def _mlp(params: Params, x: Float[Tensor, "*batch token inputs"]) -> Float[Tensor, "*batch token width"]:
+    e = x @ params["embed"].mT
+    return e + gelu(e @ params["in"].mT + params["in_bias"]) @ params["out"].mT + params["out_bias"]

@@ -1,0 +1,43 @@
+"""Where training episodes come from: a generator of its own for every purpose, and batches by step for many members."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from iclgd.tasks.regression import Episodes
+
+TRAINING = 0  # what a generator is for: the first part of its key
+
+
+def generator(*key: int) -> torch.Generator:
+    """A generator of its own for every key. (torch keeps 32 bits of a seed: larger offsets would vanish.)"""
+    return torch.Generator().manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+
+
+def stream(
+    members: Sequence[tuple[int, Callable[[int, torch.Generator], Episodes]]], batch: int, ahead: int = 16
+) -> Callable[[int], Episodes]:
+    """Batches by step for members, each a seed and what it draws from.
+
+    A member's data depend on its seed and the step, not on who trains beside it. ``ahead`` steps are drawn in one call
+    and held.
+    """
+    held: dict[int, list[Episodes]] = {}
+
+    def at(step: int) -> Episodes:
+        block = step // ahead
+        if block not in held:
+            held.clear()
+            drawn = [draw(batch * ahead, generator(TRAINING, seed, block)) for seed, draw in members]
+            held[block] = [Episodes(*map(torch.stack, zip(*part, strict=True))) for part in _chunks(drawn, ahead)]
+        return held[block][step % ahead]
+
+    return at
+
+
+def _chunks(drawn: list[Episodes], parts: int) -> list[list[tuple[Tensor, ...]]]:
+    """[member] episodes of ``parts`` batches each → [part][member]."""
+    split = [list(zip(*(field.chunk(parts) for field in episodes), strict=True)) for episodes in drawn]
+    return [list(part) for part in zip(*split, strict=True)]
