@@ -20,6 +20,16 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def synced(folder: Path) -> None:
+    """Every file of a folder, and the folder, are on the disk before anything points to them."""
+    for path in (*folder.iterdir(), folder):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 @contextmanager
 def aside(target: Path) -> Iterator[Path]:
     """A path to build a file or folder under; moved to ``target`` if the block ends well, removed if not.
@@ -50,12 +60,18 @@ def aside(target: Path) -> Iterator[Path]:
 
 def check_output(target: Path, overwrite: bool) -> None:
     """Refuse, before any work is done, an output folder that could not be written in the end."""
-    if target.exists() and not overwrite:
-        raise Refusal(f"{target} exists already: give another --out, or --overwrite to replace it.")
-    if target.exists() and not target.is_dir():
-        raise Refusal(f"{target} is a file, not a folder: give another --out.")
-    if target.exists() and any(target.iterdir()) and not (target / OURS).is_file():
-        raise Refusal(f"{target} was not written by iclgd, so --overwrite leaves it alone: give another --out.")
+    try:
+        exists = target.exists()
+    except OSError as error:
+        raise Refusal(f"cannot write to {target}: {error.strerror}.") from None
+    if target.is_symlink() and not exists:
+        raise Refusal(f"{target} is a link to nothing: give another `out`.")
+    if exists and not target.is_dir():
+        raise Refusal(f"{target} is a file, not a folder: give another `out`.")
+    if exists and any(target.iterdir()) and not (target / OURS).is_file():
+        raise Refusal(f"{target} was not written by iclgd and stays as it is: give another `out`.")
+    if exists and not overwrite:
+        raise Refusal(f"{target} holds another study: give another `out`, or `overwrite` to replace it.")
     nearest = next(parent for parent in target.absolute().parents if parent.exists())
     try:
         with tempfile.TemporaryDirectory(prefix=".building-", dir=nearest):
@@ -65,9 +81,8 @@ def check_output(target: Path, overwrite: bool) -> None:
 
 
 @contextmanager
-def output_folder(target: Path, overwrite: bool) -> Iterator[Path]:
-    """A new folder to fill, put in the place of ``target`` when the block ends well."""
-    check_output(target, overwrite)
+def output_folder(target: Path) -> Iterator[Path]:
+    """A new folder to fill, put in the place of ``target`` when the block ends well; check it first."""
     with aside(target) as folder:
         folder.mkdir()
         (folder / OURS).touch()

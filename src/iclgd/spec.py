@@ -1,25 +1,64 @@
-"""What was asked for, as frozen data: canonical JSON and the key that names it."""
+"""What was asked for, as frozen data: the fields of a spec are options of a command, keys of a YAML file, arguments.
+
+A field's help and bounds stand beside it. A complaint about a field is one sentence that names it in backticks, which
+the command line spells as the flag.
+"""
 
 import hashlib
 import json
 import math
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from iclgd.errors import Refusal
+from iclgd.registry import suggest
 
 Init = Literal["trained", "random", "embeddings"]
+Dtype = Literal["float32", "float64", "bfloat16", "float16"]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Part = TypeVar("Part", bound="Spec")
+
+
+def option(default: Any, help: str, *, keyed: bool = True, **bounds: Any) -> Any:
+    """A field with its help; ``keyed=False``: it changes no number (a device), or its content is keyed elsewhere."""
+    return Field(default=default, description=help, json_schema_extra={"keyed": keyed}, **bounds)
 
 
 class Spec(BaseModel):
     """A frozen description. Unknown fields are refused, so a typing error never passes for a default."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 
     def canonical(self) -> str:
         return canonical(self.model_dump(mode="json"))
 
     def key(self) -> str:
         return key(self.model_dump(mode="json"))
+
+    def keyed(self) -> dict[str, Any]:
+        """The fields that change a number, as plain data."""
+        skip = {name for name, field in type(self).model_fields.items() if not is_keyed(field)}
+        return self.model_dump(mode="json", exclude=skip, context={"keyed": True})
+
+    def part(self, kind: type[Part], **more: Any) -> Part:
+        """The smaller spec whose fields this one has among its own."""
+        mine = {name: getattr(self, name) for name in kind.model_fields if name in type(self).model_fields}
+        return kind(**(mine | more))
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Self:
+        """The spec of given fields; what does not fit is refused in a sentence."""
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise Refusal(complaint(error, cls)) from None
+
+
+def is_keyed(field: Any) -> bool:
+    return bool((field.json_schema_extra or {}).get("keyed", True))
 
 
 def canonical(data: Any) -> str:
@@ -32,16 +71,79 @@ def key(data: Any) -> str:
     return hashlib.sha256(canonical(data).encode()).hexdigest()
 
 
+def finite(data: Any) -> Any:
+    """Plain data for JSON, which has no nan: numbers that are none become null."""
+    if isinstance(data, dict):
+        return {name: finite(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def read_yaml(path: Path, what: str) -> dict[str, Any]:
+    """A YAML file that holds a mapping, or a sentence on why it does not."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Refusal(f"cannot read {path}: {error.strerror}.") from None
+    except yaml.MarkedYAMLError as error:
+        line = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
+        raise Refusal(f"{path} is not valid YAML{line}: {error.problem}.") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise Refusal(f"{path} is not valid YAML.") from None
+    if not isinstance(data, dict):
+        raise Refusal(f"{path} holds no {what}: it must be a mapping of fields to values.")
+    return data
+
+
+# values that may be written as text
+
+
+def parts(value: Any) -> Any:
+    """`a,b` is a and b; an empty text is nothing."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def unique(values: Any) -> Any:
+    """A list without its repeats; anything else as it is."""
+    values = parts(values)
+    values = [values] if isinstance(values, int | float) else values
+    try:
+        return tuple(dict.fromkeys(values))
+    except TypeError:
+        return values
+
+
+def seeds(value: Any) -> Any:
+    """`3` is the seeds 0, 1, 2; `2,3,4` is just those, and `5,` is the seed 5 alone."""
+    text = str(value).strip() if isinstance(value, int | str) else ""
+    if text.isdigit():
+        count = int(text)
+        if not 1 <= count <= 10_000:
+            raise ValueError(f"takes from 1 to 10000 draws, or a list such as 2,3,4, not {count}")
+        return tuple(range(count))
+    return unique(value)
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(unique), Field(min_length=1)]
+Seeds = Annotated[tuple[Seed, ...], BeforeValidator(seeds), Field(min_length=1)]
+Rates = Annotated[tuple[Annotated[float, Field(ge=0)], ...], BeforeValidator(unique)]
+Inits = Annotated[tuple[Init, ...], BeforeValidator(unique), Field(min_length=1)]
+
+
+# what a model, an episode and a prompt are
+
+
 class ModelSpec(Spec):
     """Which weights, in which arithmetic."""
 
     name: str = "smollm2-135m"
     revision: str | None = None
-    dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
+    dtype: Dtype = "float32"
     device: str = "auto"  # a GPU where there is one
     device_map: str | None = None
     init: Init = "trained"
-    init_seed: int = Field(default=0, ge=0, lt=2**32)
+    init_seed: Seed = 0
     allow_pickle: bool = False
     trust_remote_code: bool = False
 
@@ -50,9 +152,9 @@ class EpisodeSpec(Spec):
     """Which demonstrations and which queries."""
 
     k: int = Field(default=32, ge=0)
-    seed: int = Field(default=0, ge=0, lt=2**32)
+    seed: Seed = 0
     queries: int = Field(default=100, ge=1)  # at most: a task may have fewer
-    query_seed: int = Field(default=1, ge=0, lt=2**32)
+    query_seed: Seed = 1
     balanced: bool = False
 
 
@@ -63,79 +165,44 @@ class PromptSpec(Spec):
     truncate: bool = False  # drop the last demonstrations that do not fit the context
 
 
-class LearnerSpec(Spec):
-    """A finetuned learner and its options; zero-shot and icl have none and are always run."""
-
-    kind: Literal["gd", "lcgd", "lcgd-paper"]
-    rate: float = Field(default=1e-3, ge=0)
-    trains: Literal["kv", "qkv", "attention", "all"] = "kv"
-    epochs: int = Field(default=1, ge=1)
-    clip: float | None = Field(default=None, gt=0)
-    target: Literal["all", "label"] = "all"
-    order: int | None = Field(default=None, ge=0, lt=2**32)  # train in another order, by seed
-    dropped_too: bool = False  # train also on demonstrations that did not fit the context
-
-    @property
-    def name(self) -> str:
-        """`gd 0.001`: what a row of a table calls it."""
-        return f"{self.kind} {self.rate:g}"
+# complaints
 
 
-class CellSpec(Spec):
-    """The smallest unit of work of a comparison: one model, one task, one draw of demonstrations, some learners.
-
-    ``trained_nulls`` and ``floor`` are what costs more training: learners on shuffled labels and on ``other_task``,
-    and the same thing computed twice. A study asks for them where they are needed once.
-    """
-
-    model: ModelSpec
-    task: str
-    episode: EpisodeSpec
-    prompt: PromptSpec
-    learners: tuple[LearnerSpec, ...]
-    other_task: str
-    trained_nulls: bool
-    floor: bool
-
-
-class StudySpec(Spec):
-    """A grid of cells: tasks × seeds × initialisations, each with every learner at every rate."""
-
-    model: ModelSpec = ModelSpec()
-    tasks: tuple[str, ...] = Field(default=("sentiment",), min_length=1)
-    seeds: tuple[Annotated[int, Field(ge=0, lt=2**32)], ...] = Field(default=(0,), min_length=1)
-    inits: tuple[Init, ...] = Field(default=("trained", "random"), min_length=1)
-    learners: tuple[LearnerSpec, ...] = Field(default=(LearnerSpec(kind="gd"), LearnerSpec(kind="lcgd")), min_length=1)
-    episode: EpisodeSpec = EpisodeSpec()
-    prompt: PromptSpec = PromptSpec()
-
-    def cells(self) -> list[CellSpec]:
-        """The cells, model by model, so that each is loaded once.
-
-        An untrained model's weights change with the seed, as in the papers. Nulls that need training of their own and
-        the noise floor are asked of the first seed of the first initialisation.
-        """
-        return [
-            CellSpec(
-                model=self.model.model_copy(update={"init": init, "init_seed": 0 if init == "trained" else seed}),
-                task=task,
-                episode=self.episode.model_copy(update={"seed": seed}),
-                prompt=self.prompt,
-                learners=self.learners,
-                other_task="sentiment" if task == "continents" else "continents",
-                trained_nulls=init == self.inits[0] and seed == self.seeds[0],
-                floor=init == self.inits[0] and seed == self.seeds[0],
-            )
-            for init in self.inits
-            for seed in self.seeds
-            for task in self.tasks
-        ]
-
-
-def with_nulls(data: Any) -> Any:
-    """Plain data for JSON, which has no nan: numbers that are none are null."""
-    if isinstance(data, dict):
-        return {name: with_nulls(value) for name, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [with_nulls(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+def complaint(error: ValidationError, kind: type[BaseModel]) -> str:
+    """The first complaint of a validation error as one sentence about a field."""
+    first = error.errors()[0]
+    where = ".".join(str(step) for step in first["loc"]) or "it"
+    name = f"`{first['loc'][0]}`" if first["loc"] else "it"
+    given, context = first.get("input"), first.get("ctx", {})
+    shown = f'"{given}"' if isinstance(given, str) else str(given)[:60]
+    match first["type"]:
+        case "extra_forbidden":
+            return f'there is no field "{where}". {suggest(where, kind.model_fields)}'.strip()
+        case "missing":
+            return f"{name} is missing."
+        case "greater_than_equal":
+            return f"{name} must be at least {context['ge']}, not {given}."
+        case "greater_than":
+            return f"{name} must be above {context['gt']}, not {given}."
+        case "less_than_equal":
+            return f"{name} must be at most {context['le']}, not {given}."
+        case "less_than":
+            return f"{name} must be below {context['lt']}, not {given}."
+        case "literal_error":
+            known = [word.strip("' ") for word in str(context["expected"]).replace(" or ", ",").split(",")]
+            return f"{name} takes {', '.join(known)}; {shown} is none of them. {suggest(str(given), known)}".strip()
+        case "int_parsing" | "int_type" | "int_from_float":
+            return f"{name} takes a whole number, not {shown}."
+        case "float_parsing" | "float_type" | "finite_number":
+            return f"{name} takes a finite number, not {shown}."
+        case "bool_parsing" | "bool_type":
+            return f"{name} takes true or false, not {shown}."
+        case "string_type":
+            return f"{name} takes a text, not {shown}: quote it."
+        case "too_short":
+            return f"{name} needs at least {context['min_length']} value{'s' * (context['min_length'] > 1)}."
+        case "value_error":
+            said = str(context["error"]).rstrip(".")
+            return f"{name} {said}." if first["loc"] else f"{said}."
+        case _:
+            return f"{name}: {first['msg']}."

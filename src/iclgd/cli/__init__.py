@@ -1,46 +1,73 @@
-"""The command line. Each command lives in its own module and is imported when it is asked for."""
+"""The command line. The labs' commands come from their specs; the others live in a module each."""
 
+import re
 import sys
 from importlib import import_module
 
 import click
 
 from iclgd.errors import Refusal, visible
-from iclgd.registry import suggest
+from iclgd.lab import LABS
+from iclgd.registry import load_plugin, suggest
 
 # command → (module, what it does). The sentence stands here so that `iclgd --help` imports nothing else.
-COMMANDS = {
-    "compare": ("iclgd.cli.compare", "The main job: reading demonstrations against training on them."),
+OTHERS = {
     "claims": ("iclgd.cli.claims", "Sentences of the papers, run: expected, measured, verdict."),
-    "trace": ("iclgd.cli.trace", "What reading demonstrations changes inside a language model."),
-    "dual": ("iclgd.cli.dual", "Softmax attention is one gradient step on a kernel model."),
-    "doctor": ("iclgd.cli.doctor", "Whether the lab can work with a model, in seconds."),
+    "doctor": ("iclgd.cli.doctor", "Whether the labs can work with a model, in seconds."),
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
     "models": ("iclgd.cli.models", "List the embedded models, or fetch one."),
-    "linear": ("iclgd.cli.linear", "Linear self-attention that is gradient descent."),
-    "languages": ("iclgd.cli.languages", "Membership of strings in a regular language, learned in context."),
+    "known": ("iclgd.cli.known", "List the learners, metrics, nulls, … that can be named, with their options."),
 }
 
 
 class Commands(click.Group):
-    """A group whose commands are found by name in ``COMMANDS``."""
+    """The labs and the other commands; a lab called `dual check` is the command `check` of the group `dual`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*dict.fromkeys(name.split()[0] for name in LABS), *OTHERS]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        return import_module(COMMANDS[name][0]).command
+        if name in OTHERS:
+            return import_module(OTHERS[name][0]).command
+        if name in LABS:
+            return import_module("iclgd.cli.lab").command(name)
+        return Members(name) if name in self.list_commands(ctx) else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]):  # type: ignore[no-untyped-def]
-        if args[0] not in COMMANDS:
-            raise Refusal(f'no command "{args[0]}". {suggest(args[0], COMMANDS)}`iclgd --help` lists all.')
+        known = self.list_commands(ctx)
+        if args[0] not in known:
+            raise Refusal(f'no command "{args[0]}". {suggest(args[0], known)}`{ctx.command_path} --help` lists all.')
         return super().resolve_command(ctx, args)
+
+    def what(self, name: str) -> str:
+        """What a command does, without importing it."""
+        if name in OTHERS:
+            return OTHERS[name][1]
+        return LABS.summary(name) or Members(name).short()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, what) for name, (_, what) in COMMANDS.items()])
+            formatter.write_dl([(name, self.what(name)) for name in self.list_commands(ctx)])
+
+
+class Members(Commands):
+    """The labs of one group."""
+
+    def __init__(self, name: str):
+        self.members = {lab.split()[1]: lab for lab in LABS if lab.split()[0] == name and " " in lab}
+        super().__init__(name, help=f"{self.short()}.", no_args_is_help=True)
+
+    def short(self) -> str:
+        return ", ".join(self.members)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.members)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return import_module("iclgd.cli.lab").command(self.members[name])
+
+    def what(self, name: str) -> str:
+        return LABS.summary(self.members[name])
 
 
 @click.group(
@@ -48,17 +75,26 @@ class Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with `iclgd compare`, which needs nothing but this package.",
 )
-@click.version_option(package_name="iclgd")
+@click.version_option(None, "-V", "--version", package_name="iclgd")
 def group() -> None:
-    """Is in-context learning gradient descent? A laboratory where every answer can be run."""
+    """Is in-context learning gradient descent? A laboratory where every answer can be run.
+
+    --plugin FILE, anywhere on the line, makes the learners, metrics, labs, … of a Python file of yours known.
+    """
 
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; a refusal is one sentence and exit code 2, Ctrl-C is exit code 130."""
+    import iclgd.labs  # noqa: F401  (declares the labs, without importing what they are made of)
+
+    args = list(sys.argv[1:] if args is None else args)
     try:
-        group.main(args=args, prog_name="iclgd", standalone_mode=False)
+        plugins = named_plugins(args)
+        for file in plugins:
+            load_plugin(file)
+        group.main(args=args, prog_name="iclgd", standalone_mode=False, obj=plugins)
     except Refusal as refusal:
-        print(f"iclgd: {visible(str(refusal))}", file=sys.stderr)
+        print(f"iclgd: {visible(flagged(str(refusal)))}", file=sys.stderr)
         sys.exit(2)
     except click.exceptions.NoArgsIsHelpError as bare:
         print(bare.ctx.get_help() if bare.ctx else bare.format_message())
@@ -67,5 +103,21 @@ def main(args: list[str] | None = None) -> None:
         print(f"iclgd: {visible(usage.format_message())} See `{command} --help`.", file=sys.stderr)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        print("iclgd: stopped.", file=sys.stderr)
+        print("iclgd: stopped; the same command goes on where it was.", file=sys.stderr)
         sys.exit(130)
+
+
+def named_plugins(args: list[str]) -> list[str]:
+    """The files of `--plugin`; where it stands before the command, it is taken off the line."""
+    files = []
+    while args and (args[0] == "--plugin" or args[0].startswith("--plugin=")):
+        first = args.pop(0)
+        files.append(first.partition("=")[2] if "=" in first else args.pop(0) if args else "")
+    files += [args[i + 1] for i, word in enumerate(args[:-1]) if word == "--plugin"]
+    files += [word.partition("=")[2] for word in args if word.startswith("--plugin=")]
+    return [file for part in files for file in part.split(",")]
+
+
+def flagged(sentence: str) -> str:
+    """A field named in a refusal, as the flag that sets it."""
+    return re.sub(r"`([a-z][a-z_]*)`", lambda field: f"--{field[1].replace('_', '-')}", sentence)

@@ -1,1 +1,1 @@
-"""Engines: loops over the cells of a study that are not done yet."""
+"""Engines: loops over the cells that the store does not have yet."""

@@ -11,6 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from iclgd.report.page import Drawing
+
 P = ParamSpec("P")
 
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart
@@ -72,8 +74,8 @@ def svg(made: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def save(made: Figure, folder: Path, name: str) -> None:
-    """The figure as SVG and as PNG."""
-    (folder / f"{name}.svg").write_text(svg(made), encoding="utf-8")
+def save(drawing: Drawing, folder: Path) -> None:
+    """A figure as SVG and as PNG."""
+    (folder / f"{drawing.name}.svg").write_text(drawing.svg, encoding="utf-8")
     with matplotlib.rc_context(STYLE):
-        made.savefig(folder / f"{name}.png", dpi=200)
+        drawing.figure.savefig(folder / f"{drawing.name}.png", dpi=200)

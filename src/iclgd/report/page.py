@@ -1,38 +1,156 @@
-"""Pages that are safe to open: they show text from data sets, so everything is escaped and nothing runs."""
+"""One description, many forms: a page shows itself on the terminal, as HTML, as Markdown, as JSON and in a notebook.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+Pages are safe to open: they show text from data sets, so everything is escaped and nothing runs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-from matplotlib.figure import Figure
+from iclgd.report.numbers import Number
+from iclgd.spec import finite
 
-from iclgd.report.figures import svg
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Entry = str | Number
+Rows = Sequence[Sequence[Entry]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A header and rows of texts and numbers."""
+
+    header: Sequence[str]
+    rows: Rows
+
+    def texts(self) -> list[list[str]]:
+        return [[str(entry) for entry in row] for row in self.rows]
+
+    def text(self) -> str:
+        """Columns two spaces apart, as wide as they need to be: a number is never cut to fit a window."""
+        lines = ([list(self.header)] if any(self.header) else []) + self.texts()
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.header))] if lines else []
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+
+    def markdown(self) -> str:
+        lines = [list(self.header), ["---"] * len(self.header), *self.texts()]
+        return "\n".join("| " + " | ".join(_escaped(cell) for cell in line) + " |" for line in lines)
+
+    def plain(self) -> dict[str, Any]:
+        rows = [[entry.plain() if isinstance(entry, Number) else entry for entry in row] for row in self.rows]
+        return {"header": list(self.header), "rows": finite(rows)}
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure by name, drawn once and when it is first looked at."""
+
+    name: str
+    draw: "Callable[[], Figure]"
+
+    @cached_property
+    def figure(self) -> "Figure":
+        return self.draw()
+
+    @cached_property
+    def svg(self) -> str:
+        from iclgd.report.figures import svg
+
+        return svg(self.figure)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what it shows (a table, a figure or both) and a sentence on how to read it."""
+    """A heading, what it shows (a table, a figure or both) and a sentence on how to read it.
+
+    A ``brief`` section is part of what the terminal shows without being asked for more.
+    """
 
     title: str
     text: str = ""
-    header: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
-    figure: Figure | None = None
+    table: Table | None = None
+    figure: Drawing | None = None
+    brief: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """What was run, what was found in one sentence, and everything behind it."""
+
+    title: str
+    subtitle: str
+    answer: str
+    sections: Sequence[Section]
+    repeat: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)  # more texts to leave in the study's folder
+
+    def with_repeat(self, repeat: str) -> "Page":
+        return replace(self, repeat=repeat)
+
+    def table(self, title: str = "") -> Table:
+        """The table of that title, or the first there is."""
+        return next(s.table for s in self.sections if s.table is not None and title in ("", s.title))
 
     @property
-    def drawing(self) -> Markup:
-        """Our own figure, drawn by matplotlib, which escapes the text in it."""
-        return Markup(svg(self.figure)) if self.figure is not None else Markup("")
+    def drawings(self) -> dict[str, Drawing]:
+        return {s.figure.name: s.figure for s in self.sections if s.figure is not None}
+
+    # forms
+
+    def text(self, full: bool = False, width: int = 80) -> str:
+        """For the terminal: the answer first, then the brief sections, or all of them."""
+        parts = [self.subtitle, wrapped(self.answer, width)] if self.answer else [self.subtitle]
+        for section in self.sections:
+            if section.table is None or not (full or section.brief):
+                continue
+            head = [section.title, wrapped(section.text, width)] if section.text and full else [section.title]
+            parts.append("\n".join([*head, "", section.table.text()]) if section.table.rows else "\n".join(head))
+        return "\n\n".join(parts)
+
+    def markdown(self) -> str:
+        parts = [f"# {self.title}", self.subtitle, f"**{self.answer}**" if self.answer else ""]
+        for section in self.sections:
+            parts += [f"## {section.title}", section.text, section.table.markdown() if section.table else ""]
+            if section.figure is not None:
+                parts.append(f"![{section.title}]({section.figure.name}.svg)")
+        return "\n\n".join([*filter(None, parts), f"`{self.repeat}`" if self.repeat else ""]).rstrip() + "\n"
+
+    def plain(self) -> dict[str, Any]:
+        sections = [
+            {"title": s.title, "text": s.text, **({"table": s.table.plain()} if s.table else {})}
+            | ({"figure": s.figure.name} if s.figure else {})
+            for s in self.sections
+        ]
+        return {"title": self.title, "what": self.subtitle, "answer": self.answer, "sections": sections}
+
+    def html(self) -> str:
+        """One self-contained file: no script, no style or image from elsewhere, and a policy that says so."""
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+        from markupsafe import Markup
+
+        templates = FileSystemLoader(Path(__file__).parent / "templates")
+        environment = Environment(loader=templates, autoescape=True, undefined=StrictUndefined)
+        # our own figures, drawn by matplotlib, which escapes the text in them
+        drawings = {name: Markup(drawing.svg) for name, drawing in self.drawings.items()}
+        return environment.get_template("page.html").render(page=self, drawings=drawings)
+
+    def _repr_html_(self) -> str:
+        """In a notebook, in a frame of its own, so that its style stays its own."""
+        from markupsafe import escape
+
+        return f'<iframe srcdoc="{escape(self.html())}" style="width:100%;height:40rem;border:0"></iframe>'
 
 
-def write_page(path: Path, title: str, subtitle: str, sections: Sequence[Section], repeat: str) -> None:
-    """One self-contained HTML file: no script, no style or image from elsewhere, and a policy that says so."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined
-    )
-    text = environment.get_template("page.html").render(
-        title=title, subtitle=subtitle, sections=sections, repeat=repeat
-    )
-    path.write_text(text, encoding="utf-8")
+def wrapped(text: str, width: int) -> str:
+    from textwrap import fill
+
+    return fill(text, width) if text else text

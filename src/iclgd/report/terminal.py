@@ -1,64 +1,18 @@
-"""The terminal: numbers as people read them, tables, and progress that shows itself only to a person."""
+"""The terminal: what is said on it, and progress on the error stream."""
 
-import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from iclgd.errors import visible
 
-
-def number(value: float, digits: int = 3) -> str:
-    """`.149`, `1.204`, `-.02`; `n/a` for what is undefined."""
-    if not math.isfinite(value):
-        return "n/a"
-    text = f"{value:.{digits}f}"
-    if float(text) == 0:
-        text = text.lstrip("-")
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
-
-
-def with_interval(value: float, low: float, high: float, digits: int = 3) -> str:
-    """`.149 [.141 .157]`."""
-    if not math.isfinite(low):
-        return number(value, digits)
-    return f"{number(value, digits)} [{number(low, digits)} {number(high, digits)}]"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "") -> str:
-    """Columns two spaces apart, as wide as they need to be: a number is never cut to fit a window."""
-    lines = [list(header), *map(list, rows)] if any(header) else [list(row) for row in rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    return "\n".join(
-        indent + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
-
-
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same as a table in Markdown."""
-    lines = [list(header), ["---"] * len(header), *map(list, rows)]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+EVERY = 15.0  # seconds between lines of progress where there is no terminal
 
 
 def say(text: str = "") -> None:
     """A line of output, with control characters that a data set or a file name might bring made visible."""
     print(visible(text))
-
-
-@contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the error stream while something long runs; nothing where that is not a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=_console(), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, advance=done)
 
 
 @contextmanager
@@ -70,34 +24,49 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    with _console().status(what) as status:
-        yield lambda now: status.update(now)
+    from rich.console import Console
+    from rich.markup import escape
+
+    with Console(file=sys.stderr, highlight=False).status(what) as status:
+        yield lambda now: status.update(escape(now))
 
 
-def _console() -> Console:
-    """On the error stream as it is now: a spinner goes on while a noisy library's own output is turned away."""
-    return Console(file=sys.stderr, highlight=False)
+class CellProgress:
+    """How far a study is: the cells that are done, and what is being done in the one at work."""
+
+    def __init__(self, show: Callable[[str], None], every: float):
+        self._show, self._every, self._last = show, every, time.monotonic()
+        self._cells, self._total, self._count = 0, 0, 0
+        self._what = "starting"
+
+    def start(self, total: int) -> None:
+        self._total = total
+
+    def done(self, _cell: object) -> None:
+        self._cells += 1
+        self._told()
+
+    def doing(self, what: str, count: int) -> None:
+        """What is being done, and how many queries or steps of it were just finished."""
+        self._count = self._count + count if what == self._what else count
+        self._what = what
+        self._told()
+
+    def _told(self) -> None:
+        if time.monotonic() - self._last >= self._every:
+            self._last = time.monotonic()
+            many = f" ({self._count})" if self._count else ""
+            self._show(visible(f"{self._cells} of {self._total} cells · {self._what}{many}"))
 
 
 @contextmanager
-def cell_progress(cells: int) -> Iterator[tuple[Callable[[str], None], Callable[[str, int], None]]]:
-    """Two lines while a study runs: the cell, and what is being done in it; nothing where there is no terminal."""
+def cell_progress() -> Iterator[CellProgress]:
+    """One line that changes on a terminal; a line now and then elsewhere. On the error stream."""
     if not sys.stderr.isatty():
-        yield (lambda _what: None), (lambda _what, _done: None)
+        yield CellProgress(lambda line: print(line, file=sys.stderr, flush=True), EVERY)
         return
-    with Progress(TextColumn("{task.description}"), TimeElapsedColumn(), console=_console(), transient=True) as bar:
-        outer, inner = bar.add_task(f"{cells} cells"), bar.add_task("")
-        answered: dict[str, int] = {}
+    from rich.console import Console
+    from rich.markup import escape
 
-        def announce(what: str) -> None:
-            bar.update(outer, description=what)
-
-        def report(what: str, done: int) -> None:
-            answered[what] = answered.get(what, 0) + done
-            bar.update(
-                inner, description=f"  {what}: " + (f"{answered[what]} queries" if answered[what] else "learning")
-            )
-            if not done:
-                answered[what] = 0
-
-        yield announce, report
+    with Console(file=sys.stderr, highlight=False).status("starting") as status:
+        yield CellProgress(lambda line: status.update(escape(line)), 0.1)

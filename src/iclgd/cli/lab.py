@@ -1,0 +1,107 @@
+"""A lab's command, made from its spec: each field is an option, and what every study can be told comes with it."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import click
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from iclgd.lab import LABS, Lab, LabSpec
+from iclgd.spec import read_yaml
+
+FRAME = (
+    click.Option(["--spec", "file"], metavar="FILE", help="Fields from a YAML file; options given beside it win."),
+    click.Option(["--out"], metavar="DIR", help="Folder for the page.  [default: runs/<what>-<key>]"),
+    click.Option(["--overwrite"], is_flag=True, help="Replace the folder's study, and run every cell anew."),
+    click.Option(["--store"], metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"),
+    click.Option(["--jobs"], default=1, show_default=True, type=click.IntRange(1), help="Processes to run cells in."),
+    click.Option(["--full"], is_flag=True, help="Print every table."),
+    click.Option(["--json", "as_json"], is_flag=True, help="Print the page as JSON."),
+)
+
+
+def command(name: str) -> click.Command:
+    """The command of a lab."""
+    lab = LABS[name]
+    options = [_option(field, info) for field, info in lab.spec.model_fields.items()]
+
+    def run(**given: Any) -> None:
+        _run(name, lab, given)
+
+    epilog = f"\b\nExamples:\n{lab.examples}" if lab.examples else None
+    return click.Command(
+        name.split()[-1], callback=run, params=[*options, *FRAME], help=lab.spec.__doc__, epilog=epilog
+    )
+
+
+def _option(name: str, field: FieldInfo) -> click.Option:
+    """A field as an option: its text goes to the spec as it is, which checks it."""
+    flag, help_ = f"--{name.replace('_', '-')}", field.description or ""
+    if field.annotation is bool:
+        both = f"{flag}/--no-{flag[2:]}" if field.default else flag
+        return click.Option([both, name], is_flag=True, default=None, help=help_)
+    shown = _shown(field.default)
+    if shown and "[default" not in help_:
+        help_ += f"  [default: {shown}]"
+    return click.Option([flag, name], default=None, help=help_, metavar=_metavar(field.annotation))
+
+
+def _shown(default: Any) -> str:
+    if default is None or default is PydanticUndefined or default == ():
+        return ""
+    if isinstance(default, tuple):
+        return ",".join(_shown(part) for part in default)
+    if isinstance(default, str):
+        return default.encode("unicode_escape").decode()  # a line break as it is typed
+    return str(getattr(default, "label", default))
+
+
+def _metavar(annotation: Any) -> str | None:
+    if get_origin(annotation) is Literal:
+        return "[" + "|".join(map(str, get_args(annotation))) + "]"
+    return {int: "N", float: "X"}.get(annotation, "TEXT")
+
+
+def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
+    from iclgd.report.terminal import cell_progress, say
+    from iclgd.running import Where, run_study
+    from iclgd.store.cells import default_store
+
+    file, out, overwrite, store, jobs, full, as_json = (given.pop(str(option.name)) for option in FRAME)
+    said = {field: value for field, value in given.items() if value is not None}
+    if plugins := click.get_current_context().obj:
+        said["plugin"] = tuple(str(Path(one).resolve()) for one in plugins)
+    spec = lab.spec.of({**(read_yaml(Path(file), "spec") if file else {}), **said})
+    out, store = _places(name, lab, spec, file, out, store)
+    with cell_progress() as progress:
+        where = Where(Path(store) if store else default_store(), Path(out) if out else None, overwrite)
+        study = run_study(name, spec, where, jobs, progress)
+        page = study.page
+    if as_json:
+        record = {"lab": name, "spec": spec.model_dump(mode="json"), "cells": list(study.keys), **page.plain()}
+        say(json.dumps(record, ensure_ascii=False, allow_nan=False))
+        return
+    say(page.text(full, shutil.get_terminal_size((100, 24)).columns))
+    say()
+    if out:
+        say(f"page     {Path(out) / 'index.html'}" + ("" if full else "  (--full prints all of it)"))
+    say(f"repeat   {page.repeat}")
+
+
+def _places(
+    name: str, lab: Lab, spec: LabSpec, file: str | None, out: str | None, store: str | None
+) -> tuple[str | None, str | None]:
+    """Folder and store; the spec of a study's own folder is shown again in its place, from the store it had."""
+    from iclgd.study import SPEC, read_record, study_key
+
+    own = study_key(name, spec)
+    origin = Path(file).parent if file and Path(file).name == SPEC else None
+    record = read_record(origin) if origin is not None else {}
+    if record.get("key") == own:
+        return out or str(origin), store or record["store"]
+    if out is None and not lab.quick:
+        out = str(Path("runs") / f"{spec.title() or name.replace(' ', '-')}-{own[:8]}")
+    return out, store

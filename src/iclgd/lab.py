@@ -1,0 +1,83 @@
+"""What a lab is: a spec that lists its cells, a run that turns a cell into a result, a page that shows results.
+
+Everything around these three (keys, store, resume, engines, folders, commands, the Python function) is written once,
+in the frame, and knows no lab by name.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import model_validator
+
+from iclgd.registry import Registry, load_plugin
+from iclgd.spec import Names, Spec, key, option, unique
+
+if TYPE_CHECKING:
+    from iclgd.report.page import Page
+    from iclgd.results import Result
+    from iclgd.study import Study
+    from iclgd.tools import Tools
+
+Label = str | int | float | bool
+
+
+class LabSpec(Spec):
+    """What one study of a lab is asked for; its docstring is the help of the lab's command."""
+
+    plugin: Names | tuple[()] = option((), "Python files whose learners, metrics, … are to be known.", keyed=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _load_plugins(cls, given: Any) -> Any:
+        if isinstance(given, Mapping):
+            for file in unique(given.get("plugin") or ()):
+                load_plugin(file)
+        return given
+
+    def cells(self) -> "list[Cell]":
+        """The smallest units of work, in the order in which they are best run."""
+        raise TypeError(f"{type(self).__name__} lists no cells")
+
+    def title(self) -> str:
+        """What the study's folder is called, before the key."""
+        return ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One unit of work: the lab that runs it, everything that changes its numbers, and where they stand in a study.
+
+    Cells of one ``group`` run one after another in one process, so that they can share what `Tools.shared` keeps.
+    """
+
+    lab: str
+    spec: Spec
+    labels: Mapping[str, Label] = field(default_factory=dict)
+    group: str = ""
+
+    def key(self, identity: Mapping[str, Any], version: int) -> str:
+        """The cell's name: its lab with its version, its spec, and what the spec only points to (weights, data)."""
+        return key({"lab": self.lab, "version": version, "spec": self.spec.keyed(), "identity": dict(identity)})
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab as the frame sees it.
+
+    ``run`` is pure: the same cell gives the same result, and what it needs beyond the spec comes from its tools.
+    ``together``, where given, runs many cells in one go to the same numbers. ``identity`` hashes what a spec points to.
+    ``version`` rises when the same cell would give other numbers. A ``quick`` lab leaves no folder unless asked to.
+    """
+
+    spec: type[LabSpec]
+    run: "Callable[[Cell, Tools], Result] | None"
+    page: "Callable[[Study], Page]"
+    together: "Callable[[Sequence[Cell], Tools], Iterable[Result]] | None" = None
+    identity: "Callable[[Cell, Tools], Mapping[str, Any]]" = lambda _cell, _tools: {}
+    version: int = 1
+    quick: bool = False
+    examples: str = ""
+
+
+LABS: Registry[Lab] = Registry("lab", "iclgd --help", "iclgd.labs")

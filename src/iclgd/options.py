@@ -1,0 +1,112 @@
+"""Fields that labs on language models share: which model, which task and episode, how it becomes tokens."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, model_validator
+
+from iclgd.errors import Refusal
+from iclgd.spec import Dtype, EpisodeSpec, Init, ModelSpec, PromptSpec, Seed, Spec, option
+
+
+def absolute(given: Any) -> Any:
+    """A path that is there, from the root: a spec has to mean the same in any folder."""
+    return (
+        str(Path(given).resolve()) if isinstance(given, str | Path) and str(given) and Path(given).exists() else given
+    )
+
+
+def task_name(given: Any) -> Any:
+    """A task's name stays; the path of a task or episode file becomes absolute."""
+    return absolute(given) if str(given).endswith((".yaml", ".yml", ".json")) else given
+
+
+def unescaped(given: Any) -> Any:
+    r"""`\n` as it is typed in a shell."""
+    return given.replace(r"\n", "\n").replace(r"\t", "\t") if isinstance(given, str) else given
+
+
+class ModelOptions(Spec):
+    """Which weights, in which arithmetic."""
+
+    model: str = option("smollm2-135m", "Embedded name, folder, .gguf file or hub name.", keyed=False)
+    revision: str | None = option(None, "Revision of a hub model.", keyed=False)
+    dtype: Dtype = option("float32", "Arithmetic of the model.")
+    device: str = option("auto", "cpu, cuda, cuda:1, …; auto takes a GPU where there is one.", keyed=False)
+    device_map: str | None = option(None, 'Spread a large model over devices, for instance "auto".', keyed=False)
+    allow_pickle: bool = option(
+        False, "Read pickled weights too. They can run code: only if you trust them.", keyed=False
+    )
+    trust_remote_code: bool = option(False, "Run code that comes with a hub model. Off for good reason.", keyed=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_model(cls, given: Any) -> Any:
+        """A wrong name is refused before anything heavy is imported."""
+        from iclgd.models.identity import check_model_name
+
+        if isinstance(given, dict) and isinstance(given.get("model"), str):
+            check_model_name(given["model"])
+            if Path(given["model"]).is_dir() or given["model"].endswith(".gguf"):
+                given = {**given, "model": absolute(given["model"])}
+        return given
+
+    def model_spec(self, init: Init = "trained", init_seed: int = 0) -> ModelSpec:
+        return self.part(ModelSpec, name=self.model, init=init, init_seed=init_seed)
+
+    @property
+    def model_title(self) -> str:
+        return Path(self.model).name if self.model.startswith("/") else self.model.removeprefix("memory:")
+
+
+class EpisodeOptions(Spec):
+    """Which demonstrations and which queries."""
+
+    data: Annotated[Path | None, BeforeValidator(absolute)] = option(
+        None, "Folder with <task>/<split> files (or ICLGD_DATA).", keyed=False
+    )
+    k: int = option(32, "Number of demonstrations.", ge=0)
+    queries: int = option(100, "Number of queries, or all there are.", ge=1)
+    query_seed: Seed = option(1, "Which queries.")
+    balanced: bool = option(False, "Draw equally many demonstrations of each class.")
+
+    def episode_spec(self, seed: int) -> EpisodeSpec:
+        return self.part(EpisodeSpec, seed=seed)
+
+
+class OneEpisode(EpisodeOptions):
+    """One task and one draw of demonstrations."""
+
+    task: Annotated[str, BeforeValidator(task_name)] = option(
+        "sentiment", "Task name, task .yaml or episode .json.", keyed=False
+    )
+    seed: Seed = option(0, "Which demonstrations.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_file(cls, given: Any) -> Any:
+        refuse_drawing([given.get("task")], given) if isinstance(given, dict) else None
+        return given
+
+
+class PromptOptions(Spec):
+    """How an episode becomes tokens."""
+
+    separator: Annotated[str, BeforeValidator(unescaped)] = option(
+        "\n\n", 'Between demonstrations; "eos" is the end-of-text token.'
+    )
+    truncate: bool = option(False, "Drop the last demonstrations that do not fit the context.")
+
+    def prompt_spec(self) -> PromptSpec:
+        return self.part(PromptSpec)
+
+
+DRAWING = ("k", "queries", "query_seed", "balanced", "seed", "seeds")
+
+
+def refuse_drawing(tasks: Any, given: dict[str, Any]) -> None:
+    """An episode file says which demonstrations and queries there are: fields that would draw them are refused."""
+    if any(str(task).endswith(".json") for task in tasks):
+        for name in DRAWING:
+            if given.get(name) is not None:
+                raise Refusal(f"an episode file holds its own demonstrations and queries: leave out `{name}`.")
