@@ -113,9 +113,9 @@ def _as_file(episode: Episode) -> EpisodeFile:
     )
 
 
-def write_episode(episode: Episode, path: Path) -> None:
-    text = json.dumps(_as_file(episode).model_dump(mode="json"), indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+def episode_text(episode: Episode) -> str:
+    """The content of an episode's file."""
+    return json.dumps(_as_file(episode).model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
 
 
 def read_episode(path: Path) -> Episode:
