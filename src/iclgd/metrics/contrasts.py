@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from iclgd.metrics import crossed
-from iclgd.metrics.crossed import LEVEL, Bounds
+from iclgd.metrics.crossed import MISS, Bounds
 from iclgd.metrics.estimates import Estimate, checked, estimates, sample_of
 
 Verdict = Literal["above", "below", "undecided"]
@@ -35,7 +35,7 @@ class Contrast:
         One seed decides nothing: its p-value is about other queries with the same demonstrations.
         """
         p = self.p if np.isnan(self.corrected) else self.corrected
-        if self.difference.kind not in ("draws", "tasks") or not p <= 1 - LEVEL:
+        if self.difference.kind not in ("draws", "tasks") or not p <= MISS:
             return "undecided"
         return "above" if self.difference.mean > 0 else "below"
 
@@ -71,27 +71,33 @@ def recall_over_base(zero: ArrayLike, icl: ArrayLike, tuned: ArrayLike) -> Contr
     """Rec2FTP minus its base rate, from who was right (1) on (seed, query) or (task, seed, query).
 
     Of the queries that zero-shot had wrong, the share that reading corrected: among those that training corrected,
-    minus among all. Both are ratios of sums over the same answers, so each answer enters by its first-order effect on
-    their difference (Taylor linearisation, Woodruff 1971), which is paired and crossed like any other value. A task in
-    which training corrected nothing is left out.
+    minus among all. The base rate is taken seed by seed, as often as training corrected something with that seed:
+    a good draw helps reading and training alike, which is no likeness of the two. A task in which training corrected
+    nothing is left out.
     """
     answers = np.stack([np.asarray(right, dtype=float) for right in (zero, icl, tuned)], axis=-1)
     tasks = answers if answers.ndim == 4 else answers[None]
-    effects = np.stack([_recall_effects(task) for task in tasks])
+    effects = np.stack([recall_effects(task) for task in tasks])
     return contrast(effects, np.zeros_like(effects))
 
 
-def _recall_effects(answers: np.ndarray) -> np.ndarray:
-    """(seed, query, who) right answers → (seed, query) values whose mean is the recall minus its base rate."""
+def recall_effects(answers: np.ndarray) -> np.ndarray:
+    """(seed, query, who) right answers → (seed, query) values whose mean is the recall minus its base rate.
+
+    Both are ratios of sums over the same answers, so each answer enters by its first-order effect on their difference
+    (Taylor linearisation, Woodruff 1971), which is then crossed like any other value.
+    """
     known = np.isfinite(answers).all(-1)
-    zero, icl, tuned = np.moveaxis(answers, -1, 0)
+    zero, icl, tuned = np.moveaxis(np.where(known[..., None], answers, 0), -1, 0)
     wrong = known & (zero == 0)
-    corrected_by_tuning = wrong & (tuned == 1)
-    if not corrected_by_tuning.any():
+    fixed = wrong & (tuned == 1)  # corrected by training
+    if not fixed.any():
         return np.full(known.shape, np.nan)
-    recall, base = icl[corrected_by_tuning].mean(), icl[wrong].mean()
-    effect = corrected_by_tuning * (icl - recall) / corrected_by_tuning.sum() - wrong * (icl - base) / wrong.sum()
-    return np.where(known, recall - base + known.sum() * effect, np.nan)
+    in_seed = np.maximum(wrong.sum(1, keepdims=True), 1)
+    above_base = icl - (wrong * icl).sum(1, keepdims=True) / in_seed
+    difference = above_base[fixed].mean()
+    effect = fixed * (above_base - difference) - fixed.sum(1, keepdims=True) / in_seed * wrong * above_base
+    return np.where(known, difference + effect * known.sum() / fixed.sum(), np.nan)
 
 
 # families

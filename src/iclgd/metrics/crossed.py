@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-LEVEL = 0.95
+MISS = 0.05  # how often an interval may leave the truth out
 SMALLEST_P = 1e-16
 FLOOR = 0.2  # of the variance that independent cells would give
 STEP = (2, 2.5)  # of the incomplete beta function that mixes the critical values
@@ -84,16 +84,16 @@ def _unbiased(count: np.ndarray) -> np.ndarray:
     return np.where(count > 1, count / np.maximum(count - 1, 1), 0)
 
 
-def half_width(of: Spread, miss: float | np.ndarray = 1 - LEVEL) -> np.ndarray:
+def half_width(of: Spread, miss: float | np.ndarray = MISS) -> np.ndarray:
     """Half of the interval that misses the truth with probability ``miss``; nan where nothing tells the spread."""
-    wide = np.maximum(miss, 1 - LEVEL)
+    wide = np.maximum(miss, MISS)
     share = np.where(of.total > 0, of.by_seed / np.where(of.total > 0, of.total, 1), 0)
     step = special.betainc(*STEP, share)
     mixed = (step * student(wide, of.seeds - 1) + (1 - step) * student(wide, of.queries - 1)) * np.sqrt(of.total)
     safe = np.sqrt(
         student(miss, of.seeds - 1) ** 2 * of.by_seed + student(miss, of.queries - 1) ** 2 * (of.total - of.by_seed)
     )
-    half = np.where(np.asarray(miss) < 1 - LEVEL, np.maximum(mixed, safe), mixed)
+    half = np.where(np.asarray(miss) < MISS, np.maximum(mixed, safe), mixed)
     return np.where(of.known, half, np.nan)
 
 
@@ -112,8 +112,8 @@ def p_value(of: Spread, bounds: Bounds | None = None) -> np.ndarray:
         low, high = bounds
         distance *= np.sqrt(np.maximum((of.mean - low) * (high - of.mean), 0) / (-low * high))
     clear = distance > half_width(of)
-    below = np.where(clear, SMALLEST_P, 1 - LEVEL)
-    above = np.where(clear, 1 - LEVEL, 1.0)
+    below = np.where(clear, SMALLEST_P, MISS)
+    above = np.where(clear, MISS, 1.0)
     for _ in range(60):
         middle = np.sqrt(below * above)
         out = distance > half_width(of, middle)

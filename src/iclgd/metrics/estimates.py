@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from iclgd.metrics import crossed
-from iclgd.metrics.crossed import LEVEL, Bounds, Spread
+from iclgd.metrics.crossed import MISS, Bounds, Spread
 
 Kind = Literal["draws", "tasks", "queries only", "none"]
 SHARE: Bounds = (0.0, 1.0)
@@ -71,7 +71,7 @@ def share(values: ArrayLike) -> Estimate:
     room = spread.mean * (1 - spread.mean)
     alike, units = room == 0, np.where(spread.queries > 1, spread.queries, spread.seeds)
     found = crossed.half_width(spread) ** 2 / np.where(alike, 1, room)
-    plain = special.ndtri((1 + LEVEL) / 2) ** 2 / np.maximum(units, 1)
+    plain = special.ndtri(MISS / 2) ** 2 / np.maximum(units, 1)
     ratio = np.where(spread.known, np.where(alike | (spread.seeds == 1), plain, found), np.nan)
     return sample.estimates(*crossed.wilson(spread.mean, ratio))[0]
 
