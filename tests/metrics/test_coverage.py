@@ -1,7 +1,7 @@
 """How often 95% intervals hold the truth and tests find what is not there, over the grid that users run.
 
-Studies are simulated as columns. Seeds vary by ``spread`` times the queries' spread, of whose variance ``shared`` is the
-same in every seed (some queries are harder) and the rest is not.
+Studies are simulated as columns. Seeds vary by ``spread`` times the queries' spread, of whose variance ``shared`` is
+the same in every seed (some queries are harder) and the rest is not.
 """
 
 import itertools
@@ -13,9 +13,10 @@ from scipy import special, stats
 from iclgd.metrics import crossed
 from iclgd.metrics.contrasts import recall_effects
 from iclgd.metrics.crossed import Spread, half_width
-from iclgd.metrics.estimates import COSINE, sample_of, share
+from iclgd.metrics.estimates import COSINE, sample_of, shares
 
 SEEDS, SPREADS, QUERIES = (2, 3, 5, 8), (0.0, 0.1, 0.3, 1.0), (40, 200)
+STUDIES = 1500  # of answers, in each cell
 SHARED = (0.0, 0.25, 0.5, 0.95)
 
 
@@ -46,15 +47,11 @@ def misses(of: Spread, truth: float = 0.0, bounds=None, miss=0.05) -> float:
     return float(((truth < low) | (truth > high)).mean())
 
 
-def check_grid(studies: int) -> None:
+def test_the_interval_over_draws_covers_93_to_97_percent_and_the_test_is_wrong_3_to_7_percent_of_the_time():
     random = np.random.default_rng(0)
     for cell in itertools.product(SEEDS, QUERIES, SPREADS, SHARED):
-        rate = misses(summaries(*cell, studies, random))
-        assert 0.03 - 1 / studies**0.5 / 4 <= rate <= 0.07, (cell, rate)
-
-
-def test_the_interval_over_draws_covers_93_to_97_percent_and_the_test_is_wrong_3_to_7_percent_of_the_time():
-    check_grid(20_000)
+        rate = misses(summaries(*cell, 40_000, random))
+        assert 0.03 <= rate <= 0.07, (cell, rate)
 
 
 @pytest.mark.slow
@@ -95,7 +92,7 @@ def test_values_themselves_are_covered_in_many_studies(seeds, spread, queries):
         assert 0.0265 <= np.mean(rates) <= 0.0735, shared
 
 
-@pytest.mark.parametrize("seeds, spread", itertools.product((1, 2, 8), (0.0, 0.3, 1.0)))
+@pytest.mark.parametrize("seeds, spread", list(itertools.product((1, 2, 8), (0.0, 0.3, 1.0))))
 def test_over_six_tasks_the_interval_covers_other_tasks_at_any_number_of_seeds(seeds, spread):
     random = np.random.default_rng(5)
     sample = sample_of(values(seeds, 40, spread, 0.5, 2000, random, tasks=6))
@@ -141,18 +138,18 @@ def test_an_accuracy_is_covered_up_to_the_bounds(seeds):
     """Accuracies of .5, .78 and .93, seeds' standard deviations of 0 to .2."""
     random = np.random.default_rng(9)
     for queries, spread, middle in itertools.product((40, 200), (0.0, 0.2, 1.0), (0.0, 1.5, 3.0)):
-        answers, truth = accuracies(seeds, queries, spread, middle, 600, random)
-        found = [share(answers[..., study]) for study in range(answers.shape[-1])]
+        answers, truth = accuracies(seeds, queries, spread, middle, STUDIES, random)
+        found = shares(answers)
         rate = np.mean([not e.low <= truth <= e.high for e in found])
         assert all(0 <= e.low <= e.high <= 1 for e in found)
         most = 0.08 if middle == 3 and seeds == 2 else 0.07
-        assert rate <= most + 3 * (0.06 / 600) ** 0.5, (queries, spread, middle, rate)
-        assert rate >= 0.026 - 3 * (0.026 / 600) ** 0.5, (queries, spread, middle, rate)
+        assert rate <= most + 3 * (0.06 / STUDIES) ** 0.5, (queries, spread, middle, rate)
+        assert rate >= 0.026 - 3 * (0.026 / STUDIES) ** 0.5, (queries, spread, middle, rate)
 
 
 def test_the_accuracy_of_one_seed_is_covered_for_other_queries():
     answers, truth = accuracies(1, 40, 0.0, 1.5, 3000, np.random.default_rng(10))
-    found = [share(answers[..., study]) for study in range(3000)]
+    found = shares(answers)
     assert np.mean([e.low <= truth <= e.high for e in found]) == pytest.approx(0.95, abs=0.025)
 
 
@@ -174,6 +171,6 @@ def test_a_test_over_queries_finds_differences_that_are_not_there():
     random = np.random.default_rng(12)
     rates = []
     for spread in (0.1, 0.3, 1.0):
-        p = stats.ttest_1samp(values(3, 200, spread, 0.25, 1000, random).mean(0), 0).pvalue
+        p = stats.ttest_1samp(values(3, 200, spread, 0.1, 2000, random).mean(0), 0).pvalue
         rates.append(float((p < 0.05).mean()))
-    assert rates == pytest.approx([0.2, 0.59, 0.87], abs=0.06)
+    assert rates == pytest.approx([0.24, 0.59, 0.90], abs=0.05)

@@ -89,17 +89,21 @@ def half_width(of: Spread, miss: float | np.ndarray = MISS) -> np.ndarray:
     wide = np.maximum(miss, MISS)
     share = np.where(of.total > 0, of.by_seed / np.where(of.total > 0, of.total, 1), 0)
     step = special.betainc(*STEP, share)
-    mixed = (step * student(wide, of.seeds - 1) + (1 - step) * student(wide, of.queries - 1)) * np.sqrt(of.total)
-    safe = np.sqrt(
-        student(miss, of.seeds - 1) ** 2 * of.by_seed + student(miss, of.queries - 1) ** 2 * (of.total - of.by_seed)
-    )
-    half = np.where(np.asarray(miss) < MISS, np.maximum(mixed, safe), mixed)
+    half = (step * student(wide, of.seeds - 1) + (1 - step) * student(wide, of.queries - 1)) * np.sqrt(of.total)
+    if np.min(miss) < MISS:
+        seeds, queries = student(miss, of.seeds - 1), student(miss, of.queries - 1)
+        safe = np.sqrt(seeds**2 * of.by_seed + queries**2 * (of.total - of.by_seed))
+        half = np.where(np.asarray(miss) < MISS, np.maximum(half, safe), half)
     return np.where(of.known, half, np.nan)
 
 
 def student(miss: float | np.ndarray, freedom: np.ndarray) -> np.ndarray:
-    """The two-sided critical value of Student's t."""
-    return -special.stdtrit(np.maximum(freedom, 1), np.asarray(miss) / 2)
+    """The two-sided critical value of Student's t; computed once for each number of degrees of freedom."""
+    freedom = np.maximum(freedom, 1)
+    if np.ndim(miss):
+        return -special.stdtrit(freedom, np.asarray(miss) / 2)
+    distinct, back = np.unique(freedom, return_inverse=True)
+    return -special.stdtrit(distinct, miss / 2)[back]
 
 
 def p_value(of: Spread, bounds: Bounds | None = None) -> np.ndarray:
