@@ -71,6 +71,17 @@ def test_values_of_different_shapes_are_not_paired():
         contrast(np.zeros((3, 4)), np.zeros((3, 1)))
 
 
+def test_right_and_wrong_answers_are_paired_too():
+    right, wrong = np.ones((3, 12), dtype=bool), np.zeros((3, 12), dtype=bool)
+    found = contrast(right, wrong, (-1, 1))
+    assert (found.difference.low, found.difference.high, found.verdict) == (1, 1, "above")
+    assert contrast(right, right, (-1, 1)).p == 1
+
+
+def test_no_columns_are_no_contrasts():
+    assert contrasts(np.empty((2, 3, 0)), np.empty((2, 3, 0))) == []
+
+
 def test_columns_are_contrasts_of_their_own():
     a, b = np.random.default_rng(4).normal(size=(2, 3, 12, 5))
     for column, found in enumerate(contrasts(a, b)):

@@ -56,12 +56,13 @@ def test_the_interval_over_draws_covers_93_to_97_percent_and_the_test_is_wrong_3
 
 @pytest.mark.slow
 def test_the_same_with_many_more_studies_and_every_number_of_seeds():
+    """Three standard errors of 100,000 studies aside; of 20 queries, three seeds that do not differ cover 97.2%."""
     random = np.random.default_rng(1)
     for cell in itertools.product(
         range(2, 9), (20, 40, 200), (0, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 3), (0, 0.1, *SHARED[1:])
     ):
         rate = misses(summaries(*cell, 100_000, random))
-        assert 0.0285 <= rate <= 0.07, (cell, rate)
+        assert (0.027 if cell[1] == 20 else 0.0285) <= rate <= 0.07, (cell, rate)
 
 
 @pytest.mark.parametrize("seeds", SEEDS)

@@ -54,15 +54,14 @@ def contrast(a: ArrayLike, b: ArrayLike, bounds: Bounds | None = None) -> Contra
 
     The bounds are those of the difference: (−1, 1) for shares.
     """
-    one, two = (np.asarray(values, dtype=float)[..., None] for values in (a, b))
-    return contrasts(one, two, bounds)[0]
+    return contrasts(np.asarray(a)[..., None], np.asarray(b)[..., None], bounds)[0]
 
 
 def contrasts(a: np.ndarray, b: np.ndarray, bounds: Bounds | None = None) -> list[Contrast]:
     """The same for each column; ``benjamini_hochberg`` corrects them."""
     if a.shape != b.shape:
         raise ValueError(f"values of shapes {a.shape} and {b.shape} cannot be paired")
-    difference = a - b
+    difference = a.astype(float) - b.astype(float)
     p_values = crossed.p_value(sample_of(difference).spread, checked(difference, bounds))
     return [Contrast(e, float(p)) for e, p in zip(estimates(difference, bounds), p_values, strict=True)]
 
