@@ -14,6 +14,7 @@ from transformers.cache_utils import DynamicCache
 from iclgd.errors import Refusal
 from iclgd.models.capture import NAME, Edit, Interception, Prefix, Tape, expanded_cache, shared_cache
 from iclgd.models.layout import Layout, Part, Slot
+from iclgd.models.precision import CannotWiden, Widening, widened
 
 How = Literal["registered", "intercepted"]
 Watch = Callable[[int, Tensor], None]
@@ -136,21 +137,29 @@ class Subject:
         return digest.hexdigest()
 
     @contextmanager
-    def in_precision(self, dtype: torch.dtype) -> Iterator[None]:
-        """The same weights in a wider format; exact on the way out, as every number of the narrower one is in it.
+    def in_precision(self, dtype: torch.dtype) -> Iterator[Widening]:
+        """The same weights, and all arithmetic that can be, in a wider format (see precision.py).
 
-        Each tensor goes back to its own format: a model in low precision keeps some of its buffers in float32.
+        What could not be is in the ``narrow`` of what is yielded. A model that does not run in that format here, or
+        does not fit the memory, is refused with `CannotWiden` and is as it was.
         """
-        formats = [(parameter, parameter.dtype) for parameter in self.model.parameters()]
-        buffers = [(module, dict(module._buffers)) for module in self.model.modules()]
-        self.model.to(dtype)
-        try:
-            yield
-        finally:
-            for parameter, before in formats:
-                parameter.data = parameter.data.to(before)
-            for module, own in buffers:
-                module._buffers.update(own)
+        with ExitStack() as stack:
+            try:
+                widening = stack.enter_context(widened(self.model, dtype))
+                self._try_a_step()
+            except (RuntimeError, TypeError) as error:
+                why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+                name = str(dtype).removeprefix("torch.")
+                raise CannotWiden(f"{self.name} cannot be computed in {name} on {self.device.type}: {why}.") from None
+            yield widening
+
+    def _try_a_step(self) -> None:
+        """A captured forward pass and a backward pass on four tokens, for what they raise."""
+        ids = self.tensor([[0, 1, 2, 3]])
+        self.run(ids, torch.arange(4, device=self.device)[None], None)
+        with self.training("kv") as slots:
+            logits = self.model(ids, use_cache=False).logits
+            torch.autograd.grad(logits.sum(), [slot.parameter for slot in slots])
 
     def encode(self, ids: Sequence[int]) -> Prefix | None:
         """Keys and values of a context, computed once; None for an empty one."""
