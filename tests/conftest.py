@@ -1,6 +1,10 @@
 """Shapes in signatures are checked while the tests run; tiny models need one thread."""
 
-from jaxtyping import install_import_hook
+import os
+
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")  # before torch: some CPUs claim bfloat16 products and die of them
+
+from jaxtyping import install_import_hook  # noqa: E402
 
 install_import_hook("iclgd", "shape_checks.checked")
 

@@ -169,10 +169,10 @@ class _Lab:
                 return Run(None, predictor.training)
             try:
                 trace = predictor.trace(asked, progress=lambda done: self.report(what, done))
-            except NotFinite:
+            except NotFinite as refusal:
                 if predictor.training is None:
                     raise
-                return Run(None, replace(predictor.training, diverged=True))
+                return Run(None, replace(predictor.training, diverged=str(refusal).rstrip(".")))
             again = predictor.trace(asked, tokens=OTHER_BATCH) if twice else None
             return Run(trace, predictor.training, again)
 

@@ -1,6 +1,7 @@
 """A language model the lab can work with: its tokenizer, its layout, and a forward pass that is captured."""
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -122,11 +123,36 @@ class Subject:
         with _hooked(self.layout.queries(), see):
             yield
 
+    @contextmanager
+    def watched_blocks(self, see: Watch) -> Iterator[None]:
+        """Calls ``see(layer, output)`` with each block's output (``hidden_states`` ends after the final norm)."""
+        with _hooked([(block, None) for block in self.layout.blocks], see):
+            yield
+
     def unembed(self, hidden: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch token"]:
-        """Next-token logits from a block's output: final norm, unembedding, final soft cap where there is one."""
+        """Next-token logits from a block's output: final norm, unembedding, scale and soft cap where there are any."""
+        names, config = self.layout.names, self.layout.config
         logits = self.layout.unembedding(self.layout.norm(hidden))
-        cap = getattr(self.layout.config, "final_logit_softcapping", None)
+        if names.scale is not None:
+            logits = logits * getattr(config, names.scale)
+        if names.divisor is not None:
+            logits = logits / getattr(config, names.divisor)
+        cap = getattr(config, "final_logit_softcapping", None)
         return logits if cap is None else torch.tanh(logits / cap) * cap
+
+    @torch.no_grad()
+    def check_unembedding(self, hidden: Float[Tensor, "token dim"], final: Float[Tensor, "token vocabulary"]) -> None:
+        """Refuse a model where `unembed` of the last block is not the model's own prediction: U is then something else.
+
+        Predictions that are not finite say nothing about U: training has diverged, and its loss will say so.
+        """
+        ours, largest = self.unembed(hidden), float(final.abs().max())
+        within = max(1e-3, 2 * torch.finfo(final.dtype).eps)
+        if math.isfinite(largest) and not torch.allclose(ours, final, rtol=within, atol=within * largest + 1e-6):
+            raise Refusal(
+                f"layer-causal descent is not supported for {type(self.model).__name__}: its final norm and "
+                "unembedding do not give its own predictions."
+            )
 
     def fingerprint(self) -> str:
         """SHA-256 over every parameter, by name: what the weights are, whatever they are called."""
@@ -186,17 +212,16 @@ class Subject:
     @contextmanager
     def training(self, part: Part) -> Iterator[list[Slot]]:
         """The parameters of a part, to be changed in place; restored bit for bit on the way out, whatever happens."""
-        slots = self.layout.slots(part)
-        before = [slot.parameter.detach().clone() for slot in slots]
+        slots = [slot.prepared() for slot in self.layout.slots(part)]
         for slot in slots:
             slot.parameter.requires_grad_(True)
         try:
             yield slots
         finally:
-            for slot, value in zip(slots, before, strict=True):
+            for slot in slots:
                 slot.parameter.requires_grad_(False)
                 slot.parameter.grad = None
-                slot.parameter.copy_(value)
+                slot.parameter.copy_(slot.before)
 
     # how attention is captured
 
@@ -254,7 +279,8 @@ class _NotCaptured(RuntimeError):
 def _hooked(modules: Sequence[tuple[nn.Module, Tensor | None]], see: Watch) -> Iterator[None]:
     """Forward hooks that hand over each module's output (or the chosen entries of it) with its place in the list."""
 
-    def hand_over(layer: int, output: Tensor, entries: Tensor | None) -> None:
+    def hand_over(layer: int, output: Any, entries: Tensor | None) -> None:
+        output = output if isinstance(output, Tensor) else output[0]  # blocks may give more than hidden states
         see(layer, output if entries is None else output[..., entries.to(output.device)])
 
     with ExitStack() as stack:
