@@ -106,6 +106,12 @@ class Slot:
             self.parameter.copy_(self.master.sub_(gradient.to(self.master.dtype), alpha=rate))
 
     @torch.no_grad()
+    def restore(self) -> None:
+        """Give the parameter back what it was before training, bit for bit."""
+        assert self.before is not None
+        self.parameter.copy_(self.before)
+
+    @torch.no_grad()
     def moves(self) -> Float[Tensor, "4"]:
         """Of a slot in training: entries that changed, entries there are, ‖w − w_before‖² and ‖w_before‖²."""
         assert self.before is not None

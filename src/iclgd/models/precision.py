@@ -35,17 +35,18 @@ class Widening(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is Tensor.float:
             func, args = Tensor.to, (*args, self.dtype)
-        args = tuple(self._wide(value) for value in args)
-        result = func(*args, **{name: self._wide(value) for name, value in (kwargs or {}).items()})
-        if self._is_narrow(result) and not any(map(self._is_narrow, args)):  # where it became narrow, not where it went
-            self.narrow.add(func.__name__)
+        args = tuple(self.dtype if value is torch.float32 else value for value in args)
+        kwargs = {name: self.dtype if value is torch.float32 else value for name, value in (kwargs or {}).items()}
+        result = func(*args, **kwargs)
+        if isinstance(result, Tensor) and result.is_floating_point() and result.element_size() < self.dtype.itemsize:
+            self._note(func, args)
         return result
 
-    def _wide(self, value: Any) -> Any:
-        return self.dtype if value is torch.float32 else value
-
-    def _is_narrow(self, value: Any) -> bool:
-        return isinstance(value, Tensor) and value.is_floating_point() and value.element_size() < self.dtype.itemsize
+    def _note(self, func: Any, args: tuple[Any, ...]) -> None:
+        """Remember an operation that made something narrow out of nothing narrow."""
+        tensors = [value for value in args if isinstance(value, Tensor) and value.is_floating_point()]
+        if all(tensor.element_size() == self.dtype.itemsize for tensor in tensors):
+            self.narrow.add(func.__name__)
 
 
 @contextmanager

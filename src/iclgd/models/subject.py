@@ -221,7 +221,7 @@ class Subject:
             for slot in slots:
                 slot.parameter.requires_grad_(False)
                 slot.parameter.grad = None
-                slot.parameter.copy_(slot.before)
+                slot.restore()
 
     # how attention is captured
 
@@ -244,12 +244,17 @@ class Subject:
             "function nor through a softmax that can be seen in every layer."
         )
 
-    def own_logits(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token vocabulary"]:
-        """Next-token logits of the model's own eager attention, with the capture switched off for the call."""
+    def own_logits(
+        self, ids: Int[Tensor, "batch token"], last: int | None = None
+    ) -> Float[Tensor, "batch row vocabulary"]:
+        """Next-token logits of the model's own eager attention, with the capture switched off for the call.
+
+        Of the ``last`` tokens, where that is given: a long text's whole vocabulary takes much memory.
+        """
         self.model.set_attn_implementation("eager")
         try:
             with torch.no_grad():
-                logits = self.model(ids).logits
+                logits = self.model(ids, use_cache=False, logits_to_keep=last or 0).logits
         except RuntimeError as error:
             why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
             raise Refusal(f"{self.name} cannot run in {self.precision} on {self.device.type}: {why}.") from None
