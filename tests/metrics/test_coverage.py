@@ -11,8 +11,8 @@ import pytest
 from scipy import special, stats
 
 from iclgd.metrics import crossed
-from iclgd.metrics.contrasts import recall_effects
 from iclgd.metrics.crossed import Spread, half_width
+from iclgd.metrics.differences import recall_effects
 from iclgd.metrics.estimates import COSINE, sample_of, shares
 
 SEEDS, SPREADS, QUERIES = (2, 3, 5, 8), (0.0, 0.1, 0.3, 1.0), (40, 200)

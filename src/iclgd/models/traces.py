@@ -52,7 +52,8 @@ class Training:
     losses: tuple[float, ...]  # one for each step
     gradient_norms: Float[Tensor, "layer demo"]  # before clipping, of the trained parameters; mean over a demo's steps
     vectors: tuple[Float[Tensor, "layer _ qdim"], ...]  # each demonstration's query projections as it was learned
-    diverged: bool  # the loss or a weight stopped being a finite number, and training stopped there
+    moved: float  # share of the trained weights that are not what they were
+    diverged: str | None  # why there is nothing to measure, where there is not
 
 
 @dataclass(frozen=True)

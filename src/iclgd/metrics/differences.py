@@ -21,10 +21,10 @@ Verdict = Literal["above", "below", "undecided"]
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Difference:
     """A paired difference, its two-sided p-value, and that p-value corrected for its family."""
 
-    difference: Estimate
+    estimate: Estimate
     p: float
     corrected: float = float("nan")  # filled in by ``holm`` or ``benjamini_hochberg``
 
@@ -35,38 +35,38 @@ class Contrast:
         One seed decides nothing: its p-value is about other queries with the same demonstrations.
         """
         p = self.p if np.isnan(self.corrected) else self.corrected
-        if self.difference.kind not in ("draws", "tasks") or not p <= MISS:
+        if self.estimate.kind not in ("draws", "tasks") or not p <= MISS:
             return "undecided"
-        return "above" if self.difference.mean > 0 else "below"
+        return "above" if self.estimate.mean > 0 else "below"
 
 
 @dataclass(frozen=True)
 class Count:
-    """How many contrasts of a family go up and down for sure, of how many that have an interval."""
+    """How many differences of a family go up and down for sure, of how many that have an interval."""
 
     up: int
     down: int
     of: int
 
 
-def contrast(a: ArrayLike, b: ArrayLike, bounds: Bounds | None = None) -> Contrast:
+def difference(a: ArrayLike, b: ArrayLike, bounds: Bounds | None = None) -> Difference:
     """The first minus the second on the same tasks, seeds and queries; pairs with an unknown value are left out.
 
     The bounds are those of the difference: (−1, 1) for shares.
     """
-    return contrasts(np.asarray(a)[..., None], np.asarray(b)[..., None], bounds)[0]
+    return differences(np.asarray(a)[..., None], np.asarray(b)[..., None], bounds)[0]
 
 
-def contrasts(a: np.ndarray, b: np.ndarray, bounds: Bounds | None = None) -> list[Contrast]:
+def differences(a: np.ndarray, b: np.ndarray, bounds: Bounds | None = None) -> list[Difference]:
     """The same for each column; ``benjamini_hochberg`` corrects them."""
     if a.shape != b.shape:
         raise ValueError(f"values of shapes {a.shape} and {b.shape} cannot be paired")
     difference = a.astype(float) - b.astype(float)
     p_values = crossed.p_value(sample_of(difference).spread, checked(difference, bounds))
-    return [Contrast(e, float(p)) for e, p in zip(estimates(difference, bounds), p_values, strict=True)]
+    return [Difference(e, float(p)) for e, p in zip(estimates(difference, bounds), p_values, strict=True)]
 
 
-def recall_over_base(zero: ArrayLike, icl: ArrayLike, tuned: ArrayLike) -> Contrast:
+def recall_over_base(zero: ArrayLike, icl: ArrayLike, tuned: ArrayLike) -> Difference:
     """Rec2FTP minus its base rate, from who was right (1) on (seed, query) or (task, seed, query).
 
     Of the queries that zero-shot had wrong, the share that reading corrected: among those that training corrected,
@@ -77,7 +77,7 @@ def recall_over_base(zero: ArrayLike, icl: ArrayLike, tuned: ArrayLike) -> Contr
     answers = np.stack([np.asarray(right, dtype=float) for right in (zero, icl, tuned)], axis=-1)
     tasks = answers if answers.ndim == 4 else answers[None]
     effects = np.stack([recall_effects(task) for task in tasks])
-    return contrast(effects, np.zeros_like(effects))
+    return difference(effects, np.zeros_like(effects))
 
 
 def recall_effects(answers: np.ndarray) -> np.ndarray:
@@ -102,29 +102,29 @@ def recall_effects(answers: np.ndarray) -> np.ndarray:
 # families
 
 
-def benjamini_hochberg(family: Sequence[Contrast]) -> list[Contrast]:
+def benjamini_hochberg(family: Sequence[Difference]) -> list[Difference]:
     """With p-values corrected for the false discovery rate, as for layers; unknown ones stay and do not count."""
     return _with(family, stats.false_discovery_control)
 
 
-def holm(family: Sequence[Contrast]) -> list[Contrast]:
-    """With p-values corrected for any false discovery, as for the few contrasts that a sentence relies on."""
+def holm(family: Sequence[Difference]) -> list[Difference]:
+    """With p-values corrected for any false discovery, as for the few differences that a sentence relies on."""
     return _with(family, _holm)
 
 
-def count(family: Sequence[Contrast]) -> Count:
+def count(family: Sequence[Difference]) -> Count:
     """How many go up and how many down, by their verdicts."""
-    verdicts = [contrast.verdict for contrast in family]
+    verdicts = [difference.verdict for difference in family]
     return Count(verdicts.count("above"), verdicts.count("below"), sum(not np.isnan(c.p) for c in family))
 
 
-def _with(family: Sequence[Contrast], correction: Callable[[np.ndarray], np.ndarray]) -> list[Contrast]:
-    p = np.array([contrast.p for contrast in family])
+def _with(family: Sequence[Difference], correction: Callable[[np.ndarray], np.ndarray]) -> list[Difference]:
+    p = np.array([difference.p for difference in family])
     known = np.isfinite(p)
     adjusted = np.full(len(p), np.nan)
     if known.any():
         adjusted[known] = correction(p[known])
-    return [replace(contrast, corrected=float(q)) for contrast, q in zip(family, adjusted, strict=True)]
+    return [replace(difference, corrected=float(q)) for difference, q in zip(family, adjusted, strict=True)]
 
 
 def _holm(p: np.ndarray) -> np.ndarray:

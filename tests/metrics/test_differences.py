@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from iclgd.metrics.contrasts import (
-    Contrast,
+from iclgd.metrics.differences import (
     Count,
+    Difference,
     benjamini_hochberg,
-    contrast,
-    contrasts,
     count,
+    difference,
+    differences,
     holm,
     recall_effects,
     recall_over_base,
@@ -24,68 +24,68 @@ from iclgd.metrics.estimates import Estimate, estimate
 QUICK = settings(max_examples=40, deadline=None)
 
 
-def known(mean: float, p: float, kind="draws", corrected=math.nan) -> Contrast:
-    return Contrast(Estimate(mean, mean - 1, mean + 1, 0.1, 3, 40, 1, kind), p, corrected)
+def known(mean: float, p: float, kind="draws", corrected=math.nan) -> Difference:
+    return Difference(Estimate(mean, mean - 1, mean + 1, 0.1, 3, 40, 1, kind), p, corrected)
 
 
-def test_a_contrast_is_the_estimate_of_the_differences():
+def test_a_difference_is_the_estimate_of_the_differences():
     a, b = np.random.default_rng(0).normal(size=(2, 3, 15))
-    assert contrast(a, b).difference == estimate(a - b)
-    assert contrast(a, b, (-9, 9)).difference == estimate(a - b, (-9, 9))
+    assert difference(a, b).estimate == estimate(a - b)
+    assert difference(a, b, (-9, 9)).estimate == estimate(a - b, (-9, 9))
 
 
 def test_over_tasks_the_p_value_is_students_of_the_tasks_differences():
     a, b = np.random.default_rng(1).normal(0.5, 1, (2, 6, 3, 15))
     a += np.array([1, -1, 1, -1, 1, -1.0])[:, None, None]
     wanted = stats.ttest_rel(a.mean((1, 2)), b.mean((1, 2))).pvalue
-    assert contrast(a, b).p == pytest.approx(wanted, rel=1e-9)
-    assert contrast(a, b).difference.kind == "tasks"
+    assert difference(a, b).p == pytest.approx(wanted, rel=1e-9)
+    assert difference(a, b).estimate.kind == "tasks"
 
 
-def test_what_both_share_by_seed_and_query_does_not_widen_a_contrast():
+def test_what_both_share_by_seed_and_query_does_not_widen_a_difference():
     random = np.random.default_rng(2)
     a, b = random.normal(size=(2, 3, 20))
     both = 100 * (random.normal(size=(3, 1)) + random.normal(size=(1, 20)))
-    assert contrast(a + both, b + both).p == pytest.approx(contrast(a, b).p, rel=1e-6)
+    assert difference(a + both, b + both).p == pytest.approx(difference(a, b).p, rel=1e-6)
 
 
 @QUICK
 @given(st.integers(1, 4), st.integers(2, 20), st.integers(0, 99))
 def test_exchanging_the_two_only_changes_the_sign(seeds, queries, seed):
     a, b = np.random.default_rng(seed).normal(size=(2, seeds, queries))
-    one, two = contrast(a, b), contrast(b, a)
+    one, two = difference(a, b), difference(b, a)
     assert one.p == pytest.approx(two.p)
-    assert (one.difference.low, one.difference.high) == pytest.approx((-two.difference.high, -two.difference.low))
+    assert (one.estimate.low, one.estimate.high) == pytest.approx((-two.estimate.high, -two.estimate.low))
 
 
 def test_pairs_with_an_unknown_value_are_left_out():
     a, b = np.random.default_rng(3).normal(size=(2, 3, 12))
     a[0, :], b[:, 4] = np.nan, np.nan
     rest = [1, 2], [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11]
-    assert contrast(a, b).p == pytest.approx(contrast(a[np.ix_(*rest)], b[np.ix_(*rest)]).p)
-    assert contrast(a, b).difference.seeds == 2
+    assert difference(a, b).p == pytest.approx(difference(a[np.ix_(*rest)], b[np.ix_(*rest)]).p)
+    assert difference(a, b).estimate.seeds == 2
 
 
 def test_values_of_different_shapes_are_not_paired():
     with pytest.raises(ValueError, match="cannot be paired"):
-        contrast(np.zeros((3, 4)), np.zeros((3, 1)))
+        difference(np.zeros((3, 4)), np.zeros((3, 1)))
 
 
 def test_right_and_wrong_answers_are_paired_too():
     right, wrong = np.ones((3, 12), dtype=bool), np.zeros((3, 12), dtype=bool)
-    found = contrast(right, wrong, (-1, 1))
-    assert (found.difference.low, found.difference.high, found.verdict) == (1, 1, "above")
-    assert contrast(right, right, (-1, 1)).p == 1
+    found = difference(right, wrong, (-1, 1))
+    assert (found.estimate.low, found.estimate.high, found.verdict) == (1, 1, "above")
+    assert difference(right, right, (-1, 1)).p == 1
 
 
-def test_no_columns_are_no_contrasts():
-    assert contrasts(np.empty((2, 3, 0)), np.empty((2, 3, 0))) == []
+def test_no_columns_are_no_differences():
+    assert differences(np.empty((2, 3, 0)), np.empty((2, 3, 0))) == []
 
 
-def test_columns_are_contrasts_of_their_own():
+def test_columns_are_differences_of_their_own():
     a, b = np.random.default_rng(4).normal(size=(2, 3, 12, 5))
-    for column, found in enumerate(contrasts(a, b)):
-        assert found.p == pytest.approx(contrast(a[..., column], b[..., column]).p)
+    for column, found in enumerate(differences(a, b)):
+        assert found.p == pytest.approx(difference(a[..., column], b[..., column]).p)
 
 
 def test_benjamini_and_hochberg_by_hand_and_unknown_ones_do_not_count():
@@ -130,8 +130,8 @@ def test_recall_over_its_base_rate_by_hand():
     tuned = [[1, 1, 0, 0, 1], [0, 0, 0, 1, 0]]
     icl = [[1, 1, 1, 0, 0], [1, 0, 0, 0, 1]]
     found = recall_over_base(zero, icl, tuned)
-    assert found.difference.mean == pytest.approx(2 / 3 - (2 * 3 / 4 + 1 * 1 / 4) / 3)
-    assert (found.difference.seeds, found.difference.queries) == (2, 5)
+    assert found.estimate.mean == pytest.approx(2 / 3 - (2 * 3 / 4 + 1 * 1 / 4) / 3)
+    assert (found.estimate.seeds, found.estimate.queries) == (2, 5)
 
 
 def test_an_answers_effect_on_the_recall_is_what_leaving_its_query_out_does():
@@ -151,7 +151,7 @@ def test_a_good_draw_that_helps_reading_and_training_alike_is_no_likeness():
     tuned = np.array([[1] * 32 + [0] * 8, [1] * 8 + [0] * 32])  # independent of reading within each draw
     pooled = icl[tuned == 1].mean() - icl.mean()
     assert pooled > 0.1
-    assert recall_over_base(zero, icl, tuned).difference.mean == pytest.approx(0)
+    assert recall_over_base(zero, icl, tuned).estimate.mean == pytest.approx(0)
 
 
 def test_recall_leaves_out_unknown_answers_and_tasks_in_which_training_corrected_nothing():
@@ -162,9 +162,9 @@ def test_recall_leaves_out_unknown_answers_and_tasks_in_which_training_corrected
     assert recall_over_base(zero, icl, tuned) == whole
     icl[1, :, 20:] = np.nan
     parts = [recall_over_base(zero[0], icl[0], tuned[0]), recall_over_base(*(x[1, :, :20] for x in (zero, icl, tuned)))]
-    found = recall_over_base(zero, icl, tuned).difference
-    assert found.mean == pytest.approx(np.mean([part.difference.mean for part in parts]))
+    found = recall_over_base(zero, icl, tuned).estimate
+    assert found.mean == pytest.approx(np.mean([part.estimate.mean for part in parts]))
     assert found.kind == "tasks"
     nothing = recall_over_base(zero[2], icl[2], tuned[2])
     assert math.isnan(nothing.p)
-    assert nothing.difference.kind == "none"
+    assert nothing.estimate.kind == "none"
