@@ -31,8 +31,7 @@ def _labels(comparison: Comparison, learner: str) -> str:
     own = _estimate(comparison, learner, CONTRAST)
     if own.mean != own.mean:
         return ""
-    nulls = [name for name in comparison.known("null") if _estimate(comparison, learner, CONTRAST, null=name).mean > -2]
-    above, level = _above(comparison, learner, CONTRAST, nulls)
+    nulls, level = _level(comparison, learner, CONTRAST)
     beside = ", ".join(
         f"{_title(name)} {_value(_estimate(comparison, learner, CONTRAST, null=name))}" for name in level
     )
