@@ -58,10 +58,8 @@ class Subject:
     @property
     def room(self) -> int | None:
         """How many tokens the model's context holds; None where positions have no bound."""
-        length = getattr(self.layout.config, "max_position_embeddings", None) or getattr(
-            self.layout.config, "n_positions", None
-        )
-        return int(length) if length else None
+        names = ("max_position_embeddings", "n_positions", "max_seq_len")
+        return next((int(length) for name in names if (length := getattr(self.layout.config, name, None))), None)
 
     # captured forward passes
 
@@ -97,7 +95,7 @@ class Subject:
                 extra["tape"] = tape
             else:
                 stack.enter_context(_announced(self.layout.attentions, current))
-                stack.enter_context(Interception(tape, lambda: current[0]))
+                stack.enter_context(Interception(tape, lambda: current[0], self.layout.slopes()))
             vocabulary = self.model(
                 ids, past_key_values=self._cache(prefix, len(ids)), use_cache=prefix is not None, **extra
             ).logits
