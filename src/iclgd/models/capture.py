@@ -203,16 +203,23 @@ class Interception(TorchFunctionMode):
 
     ``current`` names the layer whose attention is running (set by hooks around it). Here the mask is already in the
     scores: a key it hides (the future, or beyond a local window) has no score and is kept as 0.
+
+    ``slopes`` are those of ALiBi in a model that counts positions back from the last token of a batch, padding
+    included, which the softmax does not notice. Kept are scores that count from the query's own token: m·(j − i).
     """
 
-    def __init__(self, tape: Tape, current: Callable[[], int | None]):
+    def __init__(self, tape: Tape, current: Callable[[], int | None], slopes: Float[Tensor, "head 1 1"] | None = None):
         super().__init__()
-        self.tape, self.current = tape, current
+        self.tape, self.current, self.slopes = tape, current, slopes
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         layer = self.current()
         if layer is not None and func in (nn.functional.softmax, torch.softmax, Tensor.softmax):
-            scores = args[0].masked_fill(args[0] < torch.finfo(args[0].dtype).min / 2, 0)
+            scores, hidden = args[0], args[0] < torch.finfo(args[0].dtype).min / 2
+            if self.slopes is not None:
+                after = torch.arange(scores.shape[-2] - 1, -1, -1, device=scores.device)  # tokens after the query's own
+                scores = scores + self.slopes.to(scores.device) * after[:, None]
+            scores = scores.masked_fill(hidden, 0)
             batch = len(self.tape.rows)  # some models fold heads into the batch
             self.tape.keep(layer, scores if scores.ndim == 4 else scores.view(batch, -1, *scores.shape[-2:]))
         return func(*args, **(kwargs or {}))

@@ -2,23 +2,23 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from iclgd.errors import Refusal
 from iclgd.models.capture import NAME, Edit, Interception, Prefix, Tape, expanded_cache, shared_cache
+from iclgd.models.hooks import Watch, announced, hooked
 from iclgd.models.layout import Layout, Part, Slot
 from iclgd.models.precision import CannotWiden, Widening, widened
 
 How = Literal["registered", "intercepted"]
-Watch = Callable[[int, Tensor], None]
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,8 @@ class Subject:
     @property
     def room(self) -> int | None:
         """How many tokens the model's context holds; None where positions have no bound."""
-        length = getattr(self.layout.config, "max_position_embeddings", None) or getattr(
-            self.layout.config, "n_positions", None
-        )
-        return int(length) if length else None
+        names = ("max_position_embeddings", "n_positions", "max_seq_len")
+        return next((int(length) for name in names if (length := getattr(self.layout.config, name, None))), None)
 
     # captured forward passes
 
@@ -96,8 +94,8 @@ class Subject:
             if self.capture == "registered":
                 extra["tape"] = tape
             else:
-                stack.enter_context(_announced(self.layout.attentions, current))
-                stack.enter_context(Interception(tape, lambda: current[0]))
+                stack.enter_context(announced(self.layout.attentions, current))
+                stack.enter_context(Interception(tape, lambda: current[0], self.layout.slopes()))
             vocabulary = self.model(
                 ids, past_key_values=self._cache(prefix, len(ids)), use_cache=prefix is not None, **extra
             ).logits
@@ -114,19 +112,19 @@ class Subject:
     @contextmanager
     def watched_outputs(self, see: Watch) -> Iterator[None]:
         """Calls ``see(layer, output)`` with each attention's output, after its output projection."""
-        with _hooked([(out, None) for out in self.layout.outs], see):
+        with hooked([(out, None) for out in self.layout.outs], see):
             yield
 
     @contextmanager
     def watched_queries(self, see: Watch) -> Iterator[None]:
         """Calls ``see(layer, queries)`` with each layer's query projections, before any rotation by position."""
-        with _hooked(self.layout.queries(), see):
+        with hooked(self.layout.queries(), see):
             yield
 
     @contextmanager
     def watched_blocks(self, see: Watch) -> Iterator[None]:
         """Calls ``see(layer, output)`` with each block's output (``hidden_states`` ends after the final norm)."""
-        with _hooked([(block, None) for block in self.layout.blocks], see):
+        with hooked([(block, None) for block in self.layout.blocks], see):
             yield
 
     def unembed(self, hidden: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch token"]:
@@ -278,34 +276,3 @@ def tolerance(dtype: torch.dtype) -> float:
 
 class _NotCaptured(RuntimeError):
     """Fewer layers were captured than the model has: nothing of it may be used."""
-
-
-@contextmanager
-def _hooked(modules: Sequence[tuple[nn.Module, Tensor | None]], see: Watch) -> Iterator[None]:
-    """Forward hooks that hand over each module's output (or the chosen entries of it) with its place in the list."""
-
-    def hand_over(layer: int, output: Any, entries: Tensor | None) -> None:
-        output = output if isinstance(output, Tensor) else output[0]  # blocks may give more than hidden states
-        see(layer, output if entries is None else output[..., entries.to(output.device)])
-
-    with ExitStack() as stack:
-        for layer, (module, entries) in enumerate(modules):
-            handle = module.register_forward_hook(lambda _m, _a, y, layer=layer, e=entries: hand_over(layer, y, e))
-            stack.callback(handle.remove)
-        yield
-
-
-@contextmanager
-def _announced(attentions: Sequence[nn.Module], current: list[int | None]) -> Iterator[None]:
-    """``current[0]`` is the layer whose attention module is running, None outside."""
-
-    def enter(layer: int) -> None:
-        current[0] = layer
-
-    with ExitStack() as stack:
-        for layer, module in enumerate(attentions):
-            before = module.register_forward_pre_hook(lambda _m, _a, layer=layer: enter(layer))
-            after = module.register_forward_hook(lambda *_: current.__setitem__(0, None), always_call=True)
-            stack.callback(before.remove)
-            stack.callback(after.remove)
-        yield
