@@ -6,29 +6,26 @@ from typing import Any
 import pytest
 import torch
 
+from iclgd.labs.compare.run import run
 from iclgd.models.subject import Subject
-from iclgd.run import run_cell
-from iclgd.spec import EpisodeSpec, LearnerSpec
-from little import little_cell, little_task
+from iclgd.results import Result
+from iclgd.spec import EpisodeSpec
+from little import little_cell, little_task, little_tools
 from tiny import ARCHITECTURES, tiny_subject
 
-GD, LCGD = LearnerSpec(kind="gd", rate=0.01), LearnerSpec(kind="lcgd", rate=0.01)
+LEARNERS = ("gd:rate=0.01", "lcgd:rate=0.01")
+METRICS = ("SimAOU", "SimAM", "SimAM_delta", "contrast-AOU")
 
 
-def whole_cell(subject: Subject, folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Both learners with every null and the noise floor on two demonstrations and two queries: arrays and facts."""
-    cell = little_cell(
-        folder / "unused",
-        folder / "mine.yaml",
-        GD,
-        LCGD,
-        episode=EpisodeSpec(k=2, queries=2),
-        trained_nulls=True,
-        floor=True,
-        other_task=str(folder / "other.yaml"),
-    )
-    found = run_cell(subject, cell)
-    return found.arrays, dict(found.facts)
+def whole_cell(subject: Subject, folder: Path) -> dict[str, Result]:
+    """Zero-shot and icl, then both learners with every kind of null, contrast and noise floor."""
+    asked: dict[str, Any] = {"task": folder / "mine.yaml", "episode": EpisodeSpec(k=2, queries=2), "floor": True}
+    nulls = ("other-query", "weight-noise", "filler", "wrong-labels", f"other-task:task={folder / 'other.yaml'}")
+    tools = little_tools(subject)
+    found = {"icl": run(little_cell(contrast=True, **asked), tools)}
+    for learner in LEARNERS:
+        found[learner] = run(little_cell(learner=learner, nulls=nulls, contrast=True, **asked), tools)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +41,20 @@ def folder(tmp_path_factory):
 def test_a_whole_cell_runs_on_every_family(architecture, dtype, folder):
     subject = tiny_subject(architecture, dtype=dtype)
     before = subject.fingerprint()
-    arrays, facts = whole_cell(subject, folder)
+    results = whole_cell(subject, folder)
     assert subject.fingerprint() == before
-    assert facts["diverged"] == []
-    assert facts["nulls_left_out"] == {}
-    for learner in ("gd 0.01", "lcgd 0.01"):
-        for metric in ("SimAOU", "SimAM", "SimAM_Δ"):
-            for what in ("", "|shuffled labels", "|other task", "|other batch", "|other precision"):
-                found = arrays[f"{learner}/{metric}{what}"]
-                assert found.shape[:2] == (2, 2), (learner, metric, what)
-                assert bool(found[..., 1:].isfinite().all()), (learner, metric, what)
+    for learner in LEARNERS:
+        facts = results[learner].facts
+        assert facts["diverged"] is None
+        assert facts["nulls_left_out"] == {}
+        for metric in METRICS:
+            (own,) = results[learner].select(metric=metric, null=None, floor=None)
+            nulls = [
+                one for one in results[learner].arrays if one.labels.get("metric") == metric and "null" in one.labels
+            ]
+            for one in (own, *nulls):
+                assert one.values.shape[:2] == (2, 2), one.labels
+                assert bool(torch.from_numpy(one.values[..., 1:]).isfinite().all()), one.labels
         if dtype == torch.float32:  # in float32 these updates are no noise
-            assert float(arrays[f"{learner}/SimAOU|other precision"].min()) > 0.99
+            (again,) = results[learner].select(metric="SimAOU", floor="other precision")
+            assert float(again.values.min()) > 0.99

@@ -40,6 +40,7 @@ def little_tasks() -> Iterator[tuple[Path, Path]]:
 
 
 OLD_NAMES = {"SimAM_delta": "SimAM_Δ", "tau": "τ", "alpha": "α", "loss": "losses", "gradient norm": "gradients"}
+NEW = {"accuracy", "calibrated", "contextual", "agreement", "KL", "Rec2FTP", "SimBlock", "label-share", "weight change"}
 OLD_NULLS = {"other-query": "other query", "shuffled-labels": "shuffled labels"}
 
 
@@ -71,11 +72,9 @@ def renamed(result: Result, learner: str | None) -> Arrays:
             continue
         if who == "zero-shot" and what == "SimAM":
             who, what = "icl", "SimAM/before"
-        elif what in ("accuracy", "calibrated", "contextual", "agreement", "KL", "Rec2FTP"):
-            continue
         null = str(labels.get("null", labels.get("floor", "")))
         null = "other task" if null.startswith("other-task") else OLD_NULLS.get(null, null)
-        if labels.get("floor") and what == "tau":
+        if what in NEW or (labels.get("floor") and what == "tau"):
             continue
         name = f"{who}/{OLD_NAMES.get(what, what)}" + (f"/{null}" if null else "")
         found[name] = torch.from_numpy(one.values)

@@ -30,6 +30,7 @@ class Captured:
     logits: Float[Tensor, "batch layer row head key"]  # scores before mask and softmax, own tokens only
     context: Float[Tensor, "batch layer row prefix"]  # the same over the prefix, summed over heads
     vectors: Float[Tensor, "batch layer row qdim"]  # query projections, before any rotation by position
+    blocks: Float[Tensor, "batch layer row dim"]  # the residual stream after each block
 
 
 class Subject:
@@ -80,6 +81,7 @@ class Subject:
         tape = Tape(rows, prefix if self.capture == "registered" else None, edit=edit)
         outputs: dict[int, Tensor] = {}
         vectors: dict[int, Tensor] = {}
+        blocks: dict[int, Tensor] = {}
         current: list[int | None] = [None]
 
         def at_rows(hidden: Tensor) -> Tensor:
@@ -88,6 +90,7 @@ class Subject:
         with ExitStack() as stack, torch.no_grad():
             stack.enter_context(self.watched_outputs(lambda layer, y: outputs.__setitem__(layer, at_rows(y))))
             stack.enter_context(self.watched_queries(lambda layer, y: vectors.__setitem__(layer, at_rows(y))))
+            stack.enter_context(self.watched_blocks(lambda layer, y: blocks.__setitem__(layer, at_rows(y))))
             handle = self.layout.unembedding.register_forward_pre_hook(lambda _m, args: (at_rows(args[0]),))
             stack.callback(handle.remove)
             extra: dict[str, Any] = {}
@@ -107,6 +110,7 @@ class Subject:
             torch.stack([tape.logits[layer][..., -own:].to(device) for layer in layers], 1),
             torch.stack([tape.logits[layer][..., :-own].sum(2).to(device) for layer in layers], 1),
             torch.stack([vectors[layer].to(device) for layer in layers], 1),
+            torch.stack([blocks[layer].to(device) for layer in layers], 1),
         )
 
     @contextmanager
