@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from iclgd.spec import CellSpec, EpisodeSpec, LearnerSpec, ModelSpec, PromptSpec
 from tiny import tiny_model, tiny_tokenizer
 
 
@@ -30,8 +29,10 @@ def little_task(folder: Path, name: str = "mine", words: tuple[str, str] = ("Neg
     return folder / f"{name}.yaml"
 
 
-def little_cell(model: Path, task: Path, *learners: LearnerSpec, **changes: object) -> CellSpec:
+def little_cell(model: Path, task: Path, *learners: "LearnerSpec", **changes: object) -> "CellSpec":
     """One cell without the costly parts, unless they are asked for."""
+    from iclgd.spec import CellSpec, EpisodeSpec, LearnerSpec, ModelSpec, PromptSpec
+
     return CellSpec(
         model=ModelSpec(name=str(model), device="cpu"),
         task=str(task),

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from iclgd.errors import Refusal
-from iclgd.models.capture import Edit, Prefix
+from iclgd.models.capture import Modification, Prefix
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
 
@@ -57,12 +57,12 @@ class Training:
 
 @dataclass(frozen=True)
 class Predictor:
-    """A subject, as it is now, behind a context that every query shares, its attention edited or not."""
+    """A subject, as it is now, behind a context that every query shares, its attention modified or not."""
 
     subject: Subject
     prefix: Prefix | None
     training: "Training | None" = None
-    edit: Edit | None = None
+    modification: Modification | None = None
 
     def trace(self, prompts: Prompts, tokens: int = 1024, progress: Progress | None = None) -> Trace:
         """The trace of every query; ``tokens`` bounds a batch, padding and label word included."""
@@ -81,7 +81,7 @@ class Predictor:
             queries = [prompts.queries[i] for i in batch]
             ids = self.subject.tensor([query + prompts.labels[0] for query in queries])
             last = torch.tensor([[len(q) - 1, len(q) + len(prompts.labels[0]) - 1] for q in queries])
-            captured = self.subject.run(ids, last.to(ids.device), self.prefix, self.edit)
+            captured = self.subject.run(ids, last.to(ids.device), self.prefix, self.modification)
             if outputs is None or vectors is None:
                 outputs = torch.empty(total, *captured.outputs.shape[1:], dtype=keep)
                 vectors = torch.empty(total, *captured.vectors.shape[1:], dtype=keep)
@@ -116,7 +116,7 @@ class Predictor:
             rows = torch.tensor(
                 [[len(query) - 1 + i for i in range(len(label))] for query in queries], device=ids.device
             )
-            vocabulary = self.subject.run(ids, rows, self.prefix, self.edit).vocabulary.to(keep).log_softmax(-1)
+            vocabulary = self.subject.run(ids, rows, self.prefix, self.modification).vocabulary.to(keep).log_softmax(-1)
             targets = torch.tensor(label, device=vocabulary.device).expand(len(queries), -1)
             columns.append(vocabulary.gather(-1, targets[..., None])[..., 0].mean(-1).cpu())
         return torch.stack(columns, -1)

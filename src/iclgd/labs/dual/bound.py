@@ -104,7 +104,7 @@ def sweep(
     The last ``held`` demonstrations of the prompts are the ones not trained on; they are read behind all the others.
     """
     if held < 1 or max(counts) + held > len(prompts.demos) or min(counts) < 1:
-        raise Refusal(f"{max(counts)} demonstrations and {held} held out need as many in the prompt: raise --k.")
+        raise Refusal(f"{max(counts)} demonstrations and {held} held out need as many in the prompt: raise `k`.")
     fresh = []
     for layer in layers(subject, prompts, query):
         out = layer.owner >= len(prompts.demos) - held

@@ -176,7 +176,7 @@ def read_layer(layer: Layer, demos: int, draws: Sequence[Tensor]) -> dict[str, T
 def read(subject: Subject, prompts: Prompts, query: Ids, sizes: Sequence[int] = SIZES, seed: int = 0) -> Reading:
     """Every head's dual for one query: build it, take the gradient step by autograd, and compare with the head."""
     if not prompts.demos:
-        raise Refusal("without demonstrations there is no gradient step to look at: raise --k.")
+        raise Refusal("without demonstrations there is no gradient step to look at: raise `k`.")
     found = []
     for index, layer in enumerate(layers(subject, prompts, query)):
         g = torch.Generator().manual_seed(seed * 100003 + index)

@@ -4,8 +4,8 @@ A modification acts on keys and values before the scores, or on the weights afte
 whose gradient step the modified attention is. At strength 0 each gives the unmodified numbers bit for bit.
 """
 
-import math
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,7 +13,6 @@ from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.labs.dual.model import Dual, softmax_dual
-from iclgd.registry import suggest
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,10 @@ class Block:
 
 
 class Modification:
-    """A change of attention and of its dual. This one changes nothing; the others override what they change."""
+    """A change of attention and of its dual. This one changes nothing; the others override what they modification."""
+
+    family: ClassVar[str] = ""
+    """Modifications of one family are shown side by side."""
 
     def states(
         self,
@@ -54,6 +56,7 @@ class Regularised(Modification):
     This is what the loss on the slide implies. What the slide prints is `RegularisedSlide`.
     """
 
+    family = "regularised"
     alpha: float = 0.5
 
     def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
@@ -71,6 +74,7 @@ class RegularisedSlide(Modification):
     pushes f(q) away from v, not a penalty on W.
     """
 
+    family = "regularised"
     alpha: float = 0.5
 
     def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
@@ -111,6 +115,7 @@ class Augmented(Modification):
     """
 
     c: float = 1.0
+    adapters: Literal["g1", "g2", "both"] = "both"  # which of them there are: of values (g₁), of keys (g₂)
     value: Adapter | None = field(default=None, repr=False)  # in g₁
     key: Adapter | None = field(default=None, repr=False)  # in g₂
 
@@ -165,13 +170,13 @@ def attend(
     keys: Float[Tensor, "*batch key dim"],
     values: Float[Tensor, "*batch key dv"],
     block: Block,
-    change: Modification,
+    modification: Modification,
     inputs: Float[Tensor, "*batch key din"] | None = None,
 ) -> Float[Tensor, "*batch query dv"]:
     """Softmax attention with a modification."""
-    keys, values = change.states(keys, values, inputs)
+    keys, values = modification.states(keys, values, inputs)
     scores = queries @ keys.mT / keys.shape[-1] ** 0.5
-    return change.weights(scores.softmax(-1), scores, block) @ values
+    return modification.weights(scores.softmax(-1), scores, block) @ values
 
 
 def dual_of(
@@ -179,44 +184,10 @@ def dual_of(
     keys: Float[Tensor, "*batch key dim"],
     values: Float[Tensor, "*batch key dv"],
     block: Block,
-    change: Modification,
+    modification: Modification,
     inputs: Float[Tensor, "*batch key din"] | None = None,
 ) -> Dual:
     """The dual of one row of `attend`."""
-    keys, values = change.states(keys, values, inputs)
+    keys, values = modification.states(keys, values, inputs)
     scores = (keys @ query[..., None])[..., 0] / keys.shape[-1] ** 0.5
-    return change.dual(softmax_dual(scores, keys, values, block.demos), values[..., int(block.own), :])
-
-
-MODIFICATIONS = {
-    "plain": Modification,
-    "regularised": Regularised,
-    "regularised-slide": RegularisedSlide,
-    "augmented": Augmented,
-    "negative": Negative,
-}
-
-
-def parse(text: str) -> Modification:
-    """`negative:k=3,beta=0.5` and the like; what is not said keeps its default."""
-    name, _, rest = text.partition(":")
-    if name not in MODIFICATIONS:
-        raise Refusal(f'no modification "{name}". {suggest(name, MODIFICATIONS)}There are {", ".join(MODIFICATIONS)}.')
-    kind = MODIFICATIONS[name]
-    known: dict[str, type] = {f.name: type(f.default) for f in fields(kind) if f.repr} if is_dataclass(kind) else {}
-    given: dict[str, float] = {}
-    for part in filter(None, rest.split(",")):
-        key, _, value = part.partition("=")
-        if key in given:
-            raise Refusal(f"{name} has {key} twice; give it once.")
-        if key not in known:
-            has = f"It has {' and '.join(known)}." if known else "It has none."
-            raise Refusal(f'{name} has no setting "{key}". {has}')
-        try:
-            given[key] = known[key](value)
-        except ValueError:
-            kind_of = "whole number" if known[key] is int else "number"
-            raise Refusal(f'{key} of {name} is a {kind_of}, not "{value}".') from None
-        if not math.isfinite(given[key]):
-            raise Refusal(f'{key} of {name} is a finite number, not "{value}".')
-    return kind(**given)
+    return modification.dual(softmax_dual(scores, keys, values, block.demos), values[..., int(block.own), :])

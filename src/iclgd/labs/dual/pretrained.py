@@ -15,8 +15,8 @@ from iclgd.prompts import Prompts
 
 
 @dataclass(frozen=True)
-class Change:
-    """A modification as an edit of every head, for sequences behind a prefix of bos and demonstrations.
+class ModifiedHeads:
+    """A modification of every head, for sequences behind a prefix of bos and demonstrations.
 
     Demonstrations are the prefix after its bos; the query's own tokens are bos and what follows the prefix.
     """
@@ -40,7 +40,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Modified:
+class ModifiedInContext:
     """The model as it is after reading the demonstrations, its attention modified for every token of the query.
 
     The demonstrations themselves are read with the model's own attention: for their tokens there is no query yet.
@@ -51,15 +51,17 @@ class Modified:
     @contextmanager
     def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:
         context = prompts.context
-        edit = Change(self.modification, len(prompts.bos), len(context))
-        yield Predictor(subject, subject.encode(context), edit=edit)
+        heads = ModifiedHeads(self.modification, len(prompts.bos), len(context))
+        yield Predictor(subject, subject.encode(context), modification=heads)
 
 
-def fitted(modification: Modification, subject: Subject, seed: int = 0) -> Modification:
+def with_adapters(modification: Modification, subject: Subject, seed: int = 0) -> Modification:
     """An augmented attention without adapters gets untrained ones that fit the model's heads; others stay."""
     if not isinstance(modification, Augmented) or modification.value or modification.key:
         return modification
     size = int(getattr(subject.layout.config, "head_dim", None) or 0)
     size = size or subject.layout.config.hidden_size // subject.layout.heads
     g = torch.Generator().manual_seed(seed)
-    return replace(modification, value=Adapter.random(size, size, size, g), key=Adapter.random(size, size, size, g))
+    made = {part: Adapter.random(size, size, size, g) for part in ("g1", "g2")}
+    kept = {part: made[part] if modification.adapters in (part, "both") else None for part in made}
+    return replace(modification, value=kept["g1"], key=kept["g2"])

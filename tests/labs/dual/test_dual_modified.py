@@ -1,4 +1,4 @@
-"""Rows 18 and 19: each modified attention is the gradient step of its modified loss, and at strength 0 it is plain."""
+"""Each modified attention is the gradient step of its modified loss, and at strength 0 it is plain."""
 
 from dataclasses import replace
 
@@ -7,7 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iclgd.choices import parse_one
 from iclgd.errors import Refusal
+from iclgd.labs.dual.modifications import MODIFICATIONS
 from iclgd.labs.dual.modified import (
     Adapter,
     Augmented,
@@ -18,7 +20,6 @@ from iclgd.labs.dual.modified import (
     RegularisedSlide,
     attend,
     dual_of,
-    parse,
 )
 
 sizes = st.integers(1, 9)
@@ -51,7 +52,7 @@ def change(kind: str, strength: float, k: int, seed: int, dim: int) -> Modificat
         "slide": RegularisedSlide(strength),
         "g1": Augmented(strength, value=g1),
         "g2": Augmented(strength, key=g2),
-        "g1 and g2": Augmented(strength, g1, g2),
+        "g1 and g2": Augmented(strength, value=g1, key=g2),
         "negative": Negative(k, strength),
     }[kind]
 
@@ -154,24 +155,31 @@ def test_a_key_that_a_mask_hides_is_no_negative() -> None:
     assert torch.allclose(changed, torch.tensor([[0.0, 0.2 - 0.25, 0.3 - 0.25, 0.5]]))
 
 
+def read(text: str) -> Modification:
+    return parse_one(text, MODIFICATIONS).make()
+
+
 def test_modifications_are_read_from_text() -> None:
-    assert parse("negative:k=1,beta=0.1") == Negative(1, 0.1)
-    assert parse("regularised") == Regularised()
-    assert type(parse("plain")) is Modification
+    assert read("negative:k=1:beta=0.1") == Negative(1, 0.1)
+    assert read("regularised") == Regularised()
+    assert read("augmented:adapters=g1:c=0.2") == Augmented(0.2, "g1")
+    assert type(read("plain")) is Modification
 
 
 @pytest.mark.parametrize(
     "text, says",
     [
         ("negativ", "Did you mean negative"),
-        ("negative:q=1", "has no setting"),
-        ("negative:beta=x", "is a number"),
-        ("negative:k=1.5", "is a whole number"),
+        ("negative:q=1", "has no option"),
+        ("negative:beta=x", "takes a finite number"),
+        ("negative:k=1.5", "takes a whole number"),
         ("negative:k=0", "at least 1"),
+        ("negative:k=1:k=2", "give it once"),
         ("regularised:alpha=nan", "finite"),
+        ("augmented:adapters=g3", "takes g1, g2, both"),
         ("plain:x=1", "It has none"),
     ],
 )
 def test_a_modification_that_cannot_be_read_is_refused(text: str, says: str) -> None:
     with pytest.raises(Refusal, match=says):
-        parse(text)
+        read(text)

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iclgd.choices import parse_one
 from iclgd.errors import Refusal
 from iclgd.labs.dual.bound import DELTA, best_split, head_bound, sweep
 from iclgd.labs.dual.features import gram_root
@@ -23,8 +24,9 @@ from iclgd.labs.dual.heads import (
     read,
 )
 from iclgd.labs.dual.model import softmax_dual
-from iclgd.labs.dual.modified import Modification, parse
-from iclgd.labs.dual.pretrained import Change, Modified, fitted
+from iclgd.labs.dual.modifications import MODIFICATIONS
+from iclgd.labs.dual.modified import Modification
+from iclgd.labs.dual.pretrained import ModifiedHeads, ModifiedInContext, with_adapters
 from iclgd.learners.prompted import InContext
 from iclgd.models.capture import Tape
 from iclgd.models.subject import Subject
@@ -54,6 +56,10 @@ def tiny(name: str, scale: float = 1.0) -> Subject:
         for slot in subject.layout.slots("qkv"):
             slot.parameter.mul_(scale)
     return subject
+
+
+def made(text: str, subject: Subject) -> Modification:
+    return with_adapters(parse_one(text, MODIFICATIONS).make(), subject)
 
 
 @pytest.mark.parametrize("name", REGISTERED)
@@ -143,23 +149,23 @@ def test_heads_behind_a_shared_prefix_are_the_heads_of_the_whole_prompt() -> Non
             assert torch.allclose(getattr(behind, name), getattr(whole, name), atol=1e-12)
 
 
-CHANGES = ("plain", "regularised", "regularised-slide", "negative:k=2,beta=0.5", "augmented:c=0.5")
+CHANGES = ("plain", "regularised", "regularised-slide", "negative:k=2:beta=0.5", "augmented:c=0.5")
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "gpt-oss"])
 @pytest.mark.parametrize("text", CHANGES)
 def test_a_modified_head_is_the_gradient_step_of_its_modified_dual(name: str, text: str) -> None:
     subject, query = tiny(name), PROMPTS.queries[0]
-    change = fitted(parse(text), subject)
+    modification = made(text, subject)
     ids = subject.tensor([PROMPTS.context + query])
-    edit = Change(change, len(PROMPTS.bos), len(PROMPTS.context))
-    tape = Tape(torch.tensor([[ids.shape[1] - 1]]), heads={}, edit=edit)
+    heads = ModifiedHeads(modification, len(PROMPTS.bos), len(PROMPTS.context))
+    tape = Tape(torch.tensor([[ids.shape[1] - 1]]), heads={}, modification=heads)
     with torch.no_grad():
         subject.model(ids, use_cache=False, tape=tape)
-    for heads in tape.heads.values():
-        layer = _layer(heads, owners(PROMPTS, query))
+    for kept in tape.heads.values():
+        layer = _layer(kept, owners(PROMPTS, query))
         plain = softmax_dual(layer.scores, layer.keys, layer.values, layer.demos, layer.sinks)
-        dual = change.dual(plain, layer.values[:, -1])
+        dual = modification.dual(plain, layer.values[:, -1])
         assert (dual.predict(dual.step()) - layer.output).norm() <= 1e-12 * layer.output.norm()
 
 
@@ -169,7 +175,7 @@ def test_strength_zero_is_the_unmodified_model_bit_for_bit(name: str) -> None:
     with InContext().learn(subject, PROMPTS) as predictor:
         plain = predictor.trace(PROMPTS)
     for text in ("plain", "regularised:alpha=0", "regularised-slide:alpha=0", "negative:beta=0", "augmented:c=0"):
-        with Modified(fitted(parse(text), subject)).learn(subject, PROMPTS) as predictor:
+        with ModifiedInContext(made(text, subject)).learn(subject, PROMPTS) as predictor:
             changed = predictor.trace(PROMPTS)
         assert torch.equal(plain.scores, changed.scores), text
         assert torch.equal(plain.outputs, changed.outputs), text
@@ -180,7 +186,7 @@ def test_a_modification_of_some_strength_changes_the_model(text: str) -> None:
     subject = tiny("llama")
     with InContext().learn(subject, PROMPTS) as predictor:
         plain = predictor.trace(PROMPTS)
-    with Modified(fitted(parse(text), subject)).learn(subject, PROMPTS) as predictor:
+    with ModifiedInContext(made(text, subject)).learn(subject, PROMPTS) as predictor:
         assert not torch.equal(plain.scores, predictor.trace(PROMPTS).scores)
 
 
@@ -189,11 +195,11 @@ def test_a_model_that_ignores_the_registered_function_is_refused() -> None:
     with pytest.raises(Refusal, match="use another model"):
         read(subject, PROMPTS, PROMPTS.queries[0])
     with pytest.raises(Refusal, match="not changed here"):
-        subject.run(subject.tensor([[1, 2]]), torch.tensor([[1]]), None, Change(Modification(), 0, 0))
+        subject.run(subject.tensor([[1, 2]]), torch.tensor([[1]]), None, ModifiedHeads(Modification(), 0, 0))
 
 
 def test_without_demonstrations_there_is_nothing_to_read() -> None:
-    with pytest.raises(Refusal, match="raise --k"):
+    with pytest.raises(Refusal, match="raise `k`"):
         read(tiny("llama"), replace(PROMPTS, demos=()), PROMPTS.queries[0])
 
 
@@ -238,7 +244,7 @@ def test_a_sweep_covers_the_counts_asked_for_and_refuses_too_many() -> None:
     found = sweep(tiny("llama"), PROMPTS, PROMPTS.queries[0], (1, 3), held=2)
     assert [own.tokens.unique().tolist() for own, _ in found.values()] == [[5], [15]]
     assert found[3][0].bound.shape == (3, 4)
-    with pytest.raises(Refusal, match="raise --k"):
+    with pytest.raises(Refusal, match="raise `k`"):
         sweep(tiny("llama"), PROMPTS, PROMPTS.queries[0], (4,), held=2)
 
 
@@ -260,5 +266,5 @@ def test_strength_zero_is_the_embedded_model_bit_for_bit(smollm2: Subject) -> No
     with InContext().learn(smollm2, prompts) as predictor:
         plain = predictor.trace(prompts)
     for text in ("regularised:alpha=0", "regularised-slide:alpha=0", "negative:beta=0", "augmented:c=0"):
-        with Modified(fitted(parse(text), smollm2)).learn(smollm2, prompts) as predictor:
+        with ModifiedInContext(made(text, smollm2)).learn(smollm2, prompts) as predictor:
             assert torch.equal(plain.scores, predictor.trace(prompts).scores), text

@@ -1,0 +1,54 @@
+"""The page of `dual modify`: a pretrained model with its attention modified, beside the same model as it is."""
+
+import numpy as np
+from scipy.special import log_softmax
+
+from iclgd.labs.dual.estimates import direction, mean, share
+from iclgd.labs.dual.modifications import PLAIN
+from iclgd.report.numbers import Number, counted, number
+from iclgd.report.page import Page, Section, Table
+from iclgd.study import Study
+
+SAYS = (
+    "Only the query's tokens are read with modified attention; p is among the label words. Intervals are over queries "
+    "of one draw of demonstrations, Wilson's for accuracy and Student's t for differences: 1 seed, no interval over "
+    "draws. Differences of all modifications hold at once with 95%."
+)
+
+
+def page(study: Study) -> Page:
+    scores = {str(one.labels["modification"]): one.values for one in study.arrays(quantity="scores")}
+    answers = study.arrays(quantity="answers")[0].values
+    right = {
+        name: log_softmax(values.astype(float), -1)[np.arange(len(answers)), answers] for name, values in scores.items()
+    }
+    others = [name for name in scores if name != PLAIN.label]
+    less = {name: mean(right[name] - right[PLAIN.label], among=max(len(others), 1)) for name in others}
+    rows = [
+        [name, share(values.argmax(-1) == answers), Number(float(right[name].mean())), less.get(name, "")]
+        for name, values in scores.items()
+    ]
+    facts = next(result.facts for _, result in study.found())
+    subtitle = (
+        f"{facts['model']} · {facts['episode']['task']} · k = {facts['k']} · seed {study.spec.seed} · "  # type: ignore[attr-defined]
+        f"{counted(len(answers), 'query')} · {study.spec.dtype}"  # type: ignore[attr-defined]
+    )
+    table = Table(["attention", "accuracy", "log p of the right word", "minus plain, same queries"], rows)
+    section = Section("Right answers", SAYS, table, brief=True)
+    return Page("Modified attention, pretrained", subtitle, answer(less), [section])
+
+
+def answer(less: dict[str, Number]) -> str:
+    """Which modifications change log p of the right word by more than their interval."""
+    if not less:
+        return "Nothing is compared: give `modifications` beside plain."
+    parts = []
+    for sign, verb in ((1, "raises"), (-1, "lowers")):
+        named = [f"{name} ({number(d.value)})" for name, d in less.items() if direction(d) == sign]
+        parts += [f"{', '.join(named)} {verb if len(named) == 1 else verb[:-1]} it"] if named else []
+    rest = sum(direction(d) == 0 for d in less.values())
+    count = counted(len(less), "modification")
+    if not parts:
+        return f"With these demonstrations none of {count} is shown to change log p of the right word."
+    left = f"; of the other {rest} no effect is shown" if rest else ""
+    return f"With these demonstrations, of log p of the right word: {'; '.join(parts)}{left}."
