@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 
 from iclgd.labs.dual.bound import DELTA
 from iclgd.labs.dual.run import SPLITS
+from iclgd.labs.dual.spec import BoundSpec
 from iclgd.report.figures import COLOURS, band, figure, styled
-from iclgd.report.numbers import Number, counted
+from iclgd.report.numbers import Number, counted, significant
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.study import Study
 
@@ -35,7 +36,7 @@ class Power(Number):
 def power(log10: float) -> str:
     if not math.isfinite(log10):
         return "n/a"
-    return f"{10**log10:.3g}" if abs(log10) < 4 else f"10^{log10:.1f}"
+    return significant(10**log10, 3) if abs(log10) < 4 else f"10^{log10:.1f}"
 
 
 class Sweep:
@@ -75,11 +76,9 @@ class Sweep:
 
 def page(study: Study) -> Page:
     sweep = Sweep(study)
-    facts, spec = sweep.facts, study.spec
-    subtitle = (
-        f"{facts['model']} · {facts['episode']['task']} · k = {facts['k']}, {spec.held} held out · "  # type: ignore[attr-defined]
-        f"{counted(len(sweep.queries), 'query')} · {spec.dtype}"  # type: ignore[attr-defined]
-    )
+    spec = study.spec
+    assert isinstance(spec, BoundSpec)
+    subtitle = f"{spec.what(sweep.facts, len(sweep.queries))} · {spec.held} held out"
     unseen = f" {counted(sweep.blind, 'head')} with no demonstration in view left out." if sweep.blind else ""
     sections = [
         Section(

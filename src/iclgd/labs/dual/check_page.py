@@ -12,7 +12,8 @@ from torch import Tensor
 
 from iclgd.labs.dual.check_figures import heads_figure, parts_figure
 from iclgd.labs.dual.heads import ERROR
-from iclgd.report.numbers import Number, Size, counted, number, significant
+from iclgd.labs.dual.spec import CheckSpec
+from iclgd.report.numbers import Number, Size, number, significant
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.study import Study
 
@@ -33,6 +34,8 @@ class Heads:
     """The quantities of all queries' heads: [query, layer, head, …] by name."""
 
     def __init__(self, study: Study):
+        assert isinstance(study.spec, CheckSpec)
+        self.spec = study.spec
         found = [(cell.labels["query"], result) for cell, result in study.found() if result.arrays]
         queries, (_, first) = [query for query, _ in found], found[0]
         self.values: dict[str, Tensor] = {
@@ -48,7 +51,7 @@ class Heads:
             **first.facts["episode"],
             "queries": [query for _, result in found for query in result.facts["episode"]["queries"]],
         }
-        self.tolerance = TOLERANCE[study.spec.dtype]  # type: ignore[attr-defined]
+        self.tolerance = TOLERANCE[self.spec.dtype]
 
     def mean(self, name: str) -> Float[Tensor, "..."]:
         return self.values[name].nanmean(0)
@@ -88,11 +91,7 @@ class Heads:
 
 def page(study: Study) -> Page:
     heads = Heads(study)
-    facts = heads.facts
-    subtitle = (
-        f"{facts['model']} · {facts['episode']['task']} · k = {facts['k']} · {counted(heads.queries, 'query')} · "
-        f"{study.spec.dtype}"  # type: ignore[attr-defined]
-    )
+    subtitle = heads.spec.what(heads.facts, heads.queries)
     sizes = by_size(heads)
     sections = [
         Section("The step", SAYS, summary(heads), Drawing("heads", lambda: heads_figure(heads.shown)), brief=True),

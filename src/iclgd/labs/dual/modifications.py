@@ -7,9 +7,7 @@ from iclgd.errors import Refusal
 from iclgd.labs.dual.modified import Augmented, Modification, Negative, Regularised, RegularisedSlide
 from iclgd.registry import Registry
 
-MODIFICATIONS: Registry[type[Modification]] = Registry(
-    "modification", "iclgd known modifications", "iclgd.modifications"
-)
+MODIFICATIONS: Registry[type[Modification]] = Registry("modification", "iclgd known", "iclgd.modifications")
 MODIFICATIONS.add("plain", Modification, "Softmax attention as it is.")
 MODIFICATIONS.add("regularised", Regularised)
 MODIFICATIONS.add("regularised-slide", RegularisedSlide)

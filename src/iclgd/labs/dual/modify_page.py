@@ -5,6 +5,7 @@ from scipy.special import log_softmax
 
 from iclgd.labs.dual.estimates import direction, mean, share
 from iclgd.labs.dual.modifications import PLAIN
+from iclgd.labs.dual.spec import ModifySpec
 from iclgd.report.numbers import Number, counted, number
 from iclgd.report.page import Page, Section, Table
 from iclgd.study import Study
@@ -28,11 +29,8 @@ def page(study: Study) -> Page:
         [name, share(values.argmax(-1) == answers), Number(float(right[name].mean())), less.get(name, "")]
         for name, values in scores.items()
     ]
-    facts = next(result.facts for _, result in study.found())
-    subtitle = (
-        f"{facts['model']} · {facts['episode']['task']} · k = {facts['k']} · seed {study.spec.seed} · "  # type: ignore[attr-defined]
-        f"{counted(len(answers), 'query')} · {study.spec.dtype}"  # type: ignore[attr-defined]
-    )
+    assert isinstance(study.spec, ModifySpec)
+    subtitle = study.spec.what(next(result.facts for _, result in study.found()), len(answers))
     table = Table(["attention", "accuracy", "log p of the right word", "minus plain, same queries"], rows)
     section = Section("Right answers", SAYS, table, brief=True)
     return Page("Modified attention, pretrained", subtitle, answer(less), [section])
@@ -43,12 +41,13 @@ def answer(less: dict[str, Number]) -> str:
     if not less:
         return "Nothing is compared: give `modifications` beside plain."
     parts = []
-    for sign, verb in ((1, "raises"), (-1, "lowers")):
-        named = [f"{name} ({number(d.value)})" for name, d in less.items() if direction(d) == sign]
-        parts += [f"{', '.join(named)} {verb if len(named) == 1 else verb[:-1]} it"] if named else []
-    rest = sum(direction(d) == 0 for d in less.values())
-    count = counted(len(less), "modification")
+    for sign, verb in ((1, "raise"), (-1, "lower")):
+        named = [f"{name} ({number(one.value)})" for name, one in less.items() if direction(one) == sign]
+        if named:
+            parts.append(f"{' and '.join(named)} {verb}{'s' * (len(named) == 1)} log p of the right word")
+    rest = sum(direction(one) == 0 for one in less.values())
     if not parts:
-        return f"With these demonstrations none of {count} is shown to change log p of the right word."
-    left = f"; of the other {rest} no effect is shown" if rest else ""
-    return f"With these demonstrations, of log p of the right word: {'; '.join(parts)}{left}."
+        none = f"none of {counted(rest, 'modification')} is shown to change log p of the right word"
+        return f"With these demonstrations {none}."
+    left = [f"of the other {rest} no effect is shown"] if rest else []
+    return f"With these demonstrations {'; '.join([*parts, *left])}."

@@ -1,7 +1,8 @@
 """What the dual lab can be asked: its four studies, and the cells they are made of."""
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, model_validator
 
@@ -11,8 +12,9 @@ from iclgd.lab import Cell, LabSpec
 from iclgd.labs.dual.modifications import IN_A_MODEL, MODIFICATIONS, TRAINED, beside_plain, check_enough, chosen
 from iclgd.labs.dual.small import LINKS, Recipe, find_task
 from iclgd.options import ModelOptions, OneEpisode, PromptOptions
+from iclgd.report.numbers import counted
 from iclgd.small.languages.prepare import Data
-from iclgd.spec import Dtype, EpisodeSpec, ModelSpec, Names, PromptSpec, Seed, Seeds, Spec, option, unique
+from iclgd.spec import EpisodeSpec, ModelSpec, Names, PromptSpec, Seed, Seeds, Spec, option, unique
 
 Precise = Literal["float32", "float64"]
 if TYPE_CHECKING:
@@ -28,8 +30,7 @@ else:
 class HeadsCell(Spec):
     """One query behind its demonstrations, or all of them. Weights and episode are named by the cell's identity."""
 
-    model: ModelSpec = option(..., "Which weights.", keyed=False)
-    dtype: Dtype
+    model: ModelSpec
     task: str = option(..., "Where the episode comes from.", keyed=False)
     episode: EpisodeSpec = option(..., "Which demonstrations and queries.", keyed=False)
     prompt: PromptSpec
@@ -51,15 +52,21 @@ class ModifyCell(HeadsCell):
 Kind = TypeVar("Kind", bound=HeadsCell)
 
 
-class HeadsSpec(LabSpec, ModelOptions, OneEpisode, PromptOptions):
+class HeadsSpec(PromptOptions, OneEpisode, ModelOptions, LabSpec):
     """What the studies of a pretrained model share: a model, an episode, and how it becomes tokens."""
 
     def title(self) -> str:
         return f"{type(self).__name__.removesuffix('Spec').lower()}-{self.model_title}"
 
+    def what(self, facts: Mapping[str, Any], queries: int) -> str:
+        """A line on what was run."""
+        drawn = "" if self.task.endswith(".json") else f" · seed {self.seed}"
+        asked = f"k = {facts['k']}{drawn} · {counted(queries, 'query')} · {self.dtype}"
+        return f"{self.model_title} · {facts['episode']['task']} · {asked}"
+
     def _cell(self, kind: type[Kind], **more: Any) -> Kind:
         model, episode = self.model_spec(), self.episode_spec(self.seed)
-        return kind(model=model, dtype=self.dtype, task=self.task, episode=episode, prompt=self.prompt_spec(), **more)
+        return kind(model=model, task=self.task, episode=episode, prompt=self.prompt_spec(), **more)
 
     def _query_cells(self, lab: str, kind: type[HeadsCell], **more: Any) -> list[Cell]:
         """A cell a query: asking more of them runs only those. (An episode file says itself how many there are.)"""
@@ -101,7 +108,7 @@ class BoundSpec(HeadsSpec):
     held: int = option(8, "Demonstrations held out of the step, taken from the end.", ge=1)
 
     @model_validator(mode="after")
-    def _leaves_some(self) -> Self:
+    def _leaves_some(self) -> "BoundSpec":
         if not self.task.endswith(".json"):
             check_held(self.held, self.k)
         return self
@@ -125,12 +132,13 @@ class ModifySpec(HeadsSpec):
     modifications: Modifications = option(
         chosen(IN_A_MODEL),
         "Modifications with their options, separated by commas: regularised:alpha=0.1, regularised-slide:alpha=0.1, "
-        "negative:k=3:beta=0.1, augmented:c=0.1 (untrained adapters); `default` stands for the usual ones.",
+        "negative:k=3:beta=0.1, augmented:c=0.1 (untrained adapters), …; `default` stands for the usual ones.  "
+        "[default: a few of each]",
         min_length=1,
     )
 
     @model_validator(mode="after")
-    def _enough(self) -> Self:
+    def _enough(self) -> "ModifySpec":
         if not self.task.endswith(".json"):
             check_enough(self.modifications, self.k)
         return self
@@ -195,7 +203,8 @@ class TrainSpec(LabSpec):
     arms: Arms = option(
         chosen(TRAINED),
         "Modifications with their options, separated by commas, for instance negative:k=3:beta=0.5; the adapters of "
-        "augmented (g1, g2, both) are trained with the layer. `default` stands for the usual ones.",
+        "augmented (g1, g2, both) are trained with the layer; `default` stands for the usual ones.  "
+        "[default: a few of each]",
         min_length=1,
     )
     seeds: Seeds = option(tuple(range(8)), "How many seeds, or which, as 2,3,4.")
@@ -224,7 +233,7 @@ class TrainSpec(LabSpec):
         return {**given, **{name: value for name, value in usual.items() if not given.get(name)}}
 
     @model_validator(mode="after")
-    def _trainable(self) -> Self:
+    def _trainable(self) -> "TrainSpec":
         check_enough(self.arms, self.k)
         for name in self.tasks:
             find_task(name, self.dx, self.k)
