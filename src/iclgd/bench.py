@@ -86,12 +86,26 @@ class Bench:
                 return Run(None, predictor.training)
             batch = {} if tokens is None else {"tokens": tokens}
             try:
-                trace = predictor.trace(asked, progress=lambda done: self.progress(what, done), **batch)  # type: ignore[arg-type]
+                trace = predictor.trace(asked, progress=lambda done: self.progress(what, done), **batch)
             except NotFinite:
                 if predictor.training is None:
                     raise
                 return Run(None, replace(predictor.training, diverged=True))
             return Run(trace, predictor.training)
+
+    def facts(self) -> dict[str, object]:
+        """What was run, in numbers a person may want to check."""
+        return {
+            "task": self.episode.task.name,
+            "origin": self.episode.origin,
+            "capture": self.subject.capture,
+            "device": str(self.subject.device),
+            "labels": list(self.episode.task.labels),
+            "demonstrations": len(self.prompts.demos),
+            "demonstrations_dropped": len(self.prompts.dropped),
+            "context_tokens": len(self.prompts.context),
+            "queries": len(self.prompts.queries),
+        }
 
     def measure(self, metric: Metric, trace: Trace, training: Training | None = None) -> Tensor:
         """A metric of a trace against reading: (position query layer), or (query)."""

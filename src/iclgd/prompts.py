@@ -14,6 +14,7 @@ from iclgd.tasks.episodes import Episode
 
 Ids = tuple[int, ...]
 POSITIONS = ("prompt", "label")
+WHERE = {"prompt": "at the prompt's last token", "label": "at the class-0 label word after the prompt"}
 CONTENT_FREE = ("N/A", "[MASK]", "")  # Zhao et al. 2021
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from iclgd.languages import experiment as languages
-from iclgd.linear import experiment as linear
-from iclgd.linear import optimum
 from torch import Tensor
 
+from iclgd.labs.languages import run as languages
+from iclgd.labs.linear import run as linear
 from iclgd.metrics.nulls import noise_score
+from iclgd.small import optimum
 from iclgd.tasks.regression import FAMILIES
 
 Arrays = dict[str, Tensor]

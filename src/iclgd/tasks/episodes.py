@@ -26,7 +26,7 @@ class Episode:
 
     def sha256(self) -> str:
         """Names the exact content: template, label words, demonstrations in order, queries in order."""
-        return hashlib.sha256(canonical(as_file(self).model_dump(mode="json")).encode()).hexdigest()
+        return hashlib.sha256(canonical(_as_file(self).model_dump(mode="json")).encode()).hexdigest()
 
     def permuted(self, seed: int) -> "Episode":
         """The same demonstrations in another order."""
@@ -96,7 +96,7 @@ class EpisodeFile(Spec):
     queries: tuple[EpisodeFileExample, ...] = Field(min_length=1)
 
 
-def as_file(episode: Episode) -> EpisodeFile:
+def _as_file(episode: Episode) -> EpisodeFile:
     def plain(examples: tuple[Example, ...]) -> tuple[EpisodeFileExample, ...]:
         return tuple(EpisodeFileExample(fields=dict(e.fields), label=e.label) for e in examples)
 
@@ -113,9 +113,9 @@ def as_file(episode: Episode) -> EpisodeFile:
     )
 
 
-def write_episode(episode: Episode, path: Path) -> None:
-    text = json.dumps(as_file(episode).model_dump(mode="json"), indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+def episode_text(episode: Episode) -> str:
+    """The content of an episode's file."""
+    return json.dumps(_as_file(episode).model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
 
 
 def read_episode(path: Path) -> Episode:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from iclgd.labs.compare import figures
 from iclgd.labs.compare.answer import answer
-from iclgd.labs.compare.tables import WHERE, Tables
+from iclgd.labs.compare.tables import Tables
 from iclgd.labs.compare.view import Comparison
+from iclgd.prompts import WHERE
 from iclgd.report.numbers import counted
 from iclgd.report.page import Drawing, Page, Section
 from iclgd.study import Study

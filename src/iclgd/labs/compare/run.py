@@ -6,7 +6,6 @@ from typing import Any
 import torch
 
 from iclgd.bench import Bench, measured
-from iclgd.choices import Choice
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
 from iclgd.labs.compare.spec import CompareCell
@@ -74,11 +73,12 @@ def _prompted(spec: CompareCell, bench: Bench) -> Result:
     if spec.floor:
         found = bench.floor("icl", InContext(), icl, by_layer(spec))
         arrays += [_likeness(v, metric=m, floor=f, learner="icl") for (f, m), v in found.items()]
-    return Result(_facts(bench), arrays)
+    return Result(bench.facts(), arrays)
 
 
 def _learned(spec: CompareCell, bench: Bench) -> Result:
-    choice: Choice = spec.learner
+    choice = spec.learner
+    assert choice is not None
     learner = choice.make()
     ran = bench.learned(choice.label, learner)
     assert ran.training is not None or ran.trace is not None
@@ -88,7 +88,8 @@ def _learned(spec: CompareCell, bench: Bench) -> Result:
             array(torch.tensor(ran.training.losses), "step", quantity="loss"),
             array(ran.training.gradient_norms, "layer", "demo", quantity="gradient norm"),
         ]
-    facts = _facts(bench) | {"diverged": ran.trace is None, "nulls_left_out": {}}
+    left_out: dict[str, str] = {}
+    facts = bench.facts() | {"diverged": ran.trace is None, "nulls_left_out": left_out}
     if ran.trace is None:
         return Result(facts, arrays)
     arrays += _scores(ran.trace)
@@ -99,7 +100,7 @@ def _learned(spec: CompareCell, bench: Bench) -> Result:
     names = ("both", "corrected", "base_both", "base_wrong")
     recall = [getattr(counts, name) for name in names]
     arrays.append(array(recall, "count", quantity="Rec2FTP", coordinates={"count": names}))
-    arrays += _nulls(spec, bench, ran.trace, facts["nulls_left_out"])
+    arrays += _nulls(spec, bench, ran.trace, left_out)
     if spec.floor:
         found = bench.floor(choice.label, learner, ran.trace, by_layer(spec))
         arrays += [_likeness(v, metric=m, floor=f) for (f, m), v in found.items()]
@@ -108,6 +109,7 @@ def _learned(spec: CompareCell, bench: Bench) -> Result:
 
 def _nulls(spec: CompareCell, bench: Bench, tuned: Trace, left_out: dict[str, str]) -> list[Array]:
     """Every metric by layer with a null in the learner's place; what could not be had is said in ``left_out``."""
+    assert spec.learner is not None
     arrays = []
     for choice in spec.nulls:
         null = choice.make()
@@ -127,12 +129,13 @@ def _nulls(spec: CompareCell, bench: Bench, tuned: Trace, left_out: dict[str, st
 
 def _pair(spec: CompareCell, bench: Bench) -> Result:
     """SimAM_Δ between two finetuned learners: α (Deutch 2023, B.1)."""
-    ran = [bench.learned(choice.label, choice.make()) for choice in (spec.learner, spec.versus)]
+    both = [choice for choice in (spec.learner, spec.versus) if choice is not None]
+    ran = [bench.learned(choice.label, choice.make()) for choice in both]
     one, two = (run.trace for run in ran)
     if one is None or two is None:
-        return Result(_facts(bench))
+        return Result(bench.facts())
     values = measured(am_delta, bench.zero, one, two, bench.prompts)
-    return Result(_facts(bench), [_likeness(values, metric="alpha")])
+    return Result(bench.facts(), [_likeness(values, metric="alpha")])
 
 
 def _likeness(values: torch.Tensor, **labels: str) -> Array:
@@ -147,17 +150,3 @@ def _scores(trace: Trace, learner: str | None = None) -> list[Array]:
         array(trace.scores, "query", "label", quantity="scores", **labels),
         array(trace.blanks, "blank", "label", quantity="blanks", **labels),
     ]
-
-
-def _facts(bench: Bench) -> dict[str, Any]:
-    """What was run, in numbers a person may want to check."""
-    return {
-        "origin": bench.episode.origin,
-        "capture": bench.subject.capture,
-        "device": str(bench.subject.device),
-        "labels": list(bench.episode.task.labels),
-        "demonstrations": len(bench.prompts.demos),
-        "demonstrations_dropped": len(bench.prompts.dropped),
-        "context_tokens": len(bench.prompts.context),
-        "queries": len(bench.prompts.queries),
-    }

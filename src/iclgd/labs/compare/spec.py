@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, model_validator
 
 from iclgd.choices import Choice, one_of, some_of
 from iclgd.errors import Refusal
-from iclgd.lab import Cell, LabSpec
+from iclgd.lab import Cell, Label, LabSpec
 from iclgd.learners import LEARNERS
 from iclgd.metrics import METRICS
 from iclgd.nulls import NULLS
@@ -133,10 +133,10 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
             floor=self.floor and first and seed == self.seeds[0],
         )
         nulls = tuple(null for null in self.nulls if first or not null.registry[null.name].trains)
-        labels = {"init": init, "task": task, "seed": seed}
+        labels: dict[str, Label] = {"init": init, "task": task, "seed": seed}
         group = f"{init} {seed} {task}"
 
-        def cell(more: dict[str, Any], **changes: Any) -> Cell:
+        def cell(more: dict[str, Label], **changes: Any) -> Cell:
             return Cell("compare", base.model_copy(update=changes), labels | more, group)
 
         return [

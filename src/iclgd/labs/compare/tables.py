@@ -11,8 +11,6 @@ from iclgd.nulls import NULLS
 from iclgd.report.numbers import Number, number
 from iclgd.report.page import Entry, Table
 
-WHERE = {"prompt": "at the prompt's last token", "label": "at the class-0 label word after the prompt"}
-
 
 @dataclass(frozen=True)
 class Tables:

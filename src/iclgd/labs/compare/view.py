@@ -91,11 +91,9 @@ class Comparison:
         for task in tasks:
             found = self.arrays(task=task, **labels)
             if found:
-                picked = {
-                    seed: one.at(position=position) if "position" in one.axes else one for seed, one in found.items()
-                }
-                nothing = np.full_like(next(iter(picked.values())).values, np.nan, dtype=float)
-                rows = [picked[seed].values.astype(float) if seed in picked else nothing for seed in self.spec.seeds]
+                picked = {seed: _at(one, position) for seed, one in found.items()}
+                nothing = np.full_like(next(iter(picked.values())), np.nan, dtype=float)
+                rows = [picked[seed].astype(float) if seed in picked else nothing for seed in self.spec.seeds]
                 stacks.append(np.stack(rows))
         return np.concatenate(stacks, axis=1) if stacks else np.empty((0, 0))
 
@@ -141,6 +139,10 @@ def estimates(values: np.ndarray) -> list[Estimate]:
         std = float(np.nanstd(means, ddof=1)) if np.isfinite(means).sum() > 1 else float("nan")
         found.append(Estimate(float(_mean(values[..., column].ravel(), 0)), float(low), float(high), std))
     return found
+
+
+def _at(one: Array, position: str | None) -> np.ndarray:
+    return one.at(position=position).values if position is not None and "position" in one.axes else one.values
 
 
 def _known_seeds(values: Values) -> Values:

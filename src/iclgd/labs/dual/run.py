@@ -1,5 +1,6 @@
 """What a cell of `dual check`, `dual bound` and `dual modify` computes: one episode in one pretrained model."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -15,7 +16,7 @@ from iclgd.labs.dual.spec import BoundCell, HeadsCell, ModifyCell, check_held
 from iclgd.models.subject import Subject
 from iclgd.prompts import Prompts, build_prompts
 from iclgd.results import Result, array
-from iclgd.tasks.episodes import Episode, as_file
+from iclgd.tasks.episodes import Episode, episode_text
 from iclgd.tools import Tools
 
 AXES = {  # of a head's quantities, where they are not layer and head
@@ -131,5 +132,5 @@ def _facts(subject: Subject, episode: Episode, prompts: Prompts, place: int | No
             {"label": episode.task.labels[demo.label], "text": episode.task.prompt(demo.fields)}
             for demo in episode.demos[: len(prompts.demos)]
         ],
-        "episode": as_file(shown).model_dump(mode="json"),
+        "episode": json.loads(episode_text(shown)),
     }
