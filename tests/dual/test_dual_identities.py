@@ -4,9 +4,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iclgd.dual.chain import Layer, run, run_by_duals
 from iclgd.dual.features import directions, gram_root, log_random_variance, points, random_scores
-from iclgd.dual.model import Dual, Relu, behind_relu, linear_dual, softmax_dual
+from iclgd.dual.model import Dual, softmax_dual
+from iclgd.dual.theorems import AttentionLayer, Relu, behind_relu, chain, chain_by_duals, linear_dual
 from iclgd.linear.duality import error_signals, linear_attention
 
 TIGHT = 1e-12
@@ -146,11 +146,11 @@ def test_several_layers_are_a_chain_of_duals(
     for layer in range(depth):
         maps = [w / dim**0.5 for w in normal(seed + layer, *[(dim, dim)] * 3)]
         behind = Relu(*normal(seed - layer - 1, (2 * dim, dim), (2 * dim,), (dim, 2 * dim), (dim,)))
-        layers.append(Layer(*maps, behind if network else None, residual))
+        layers.append(AttentionLayer(*maps, behind if network else None, residual))
     seen = torch.ones(length, length, dtype=torch.bool)
     seen = seen.tril() if causal else seen
-    wanted = run(layers, tokens, seen)
-    assert close(run_by_duals(layers, tokens, seen, torch.arange(length) < demos), wanted, wanted, 1e-11)
+    wanted = chain(layers, tokens, seen)
+    assert close(chain_by_duals(layers, tokens, seen, torch.arange(length) < demos), wanted, wanted, 1e-11)
 
 
 def test_random_features_are_unbiased_and_vary_as_predicted() -> None:

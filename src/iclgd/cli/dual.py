@@ -76,17 +76,17 @@ def check(context: click.Context, out: Path | None, overwrite: bool, **given: An
     Builds the dual of each layer and head at the prompt's last token, takes the step by autograd, prints the residual,
     and shows how much of the head is the step, its rank and direction, and which demonstration gave what.
     """
-    from iclgd.dual.heads import SIZES, read
+    from iclgd.dual.heads import SIZES, analyse
     from iclgd.report.dual_check import CheckReport
     from iclgd.report.terminal import progress
 
     spec, out, episode, subject, prompts, title = _ready("check", context, out, overwrite, given)
     with progress("reading heads", len(prompts.queries)) as done:
-        readings = []
+        analyses = []
         for query in prompts.queries:
-            readings.append(read(subject, prompts, query))
+            analyses.append(analyse(subject, prompts, query))
             done(1)
-    _finish(CheckReport(title, episode, readings, SIZES, spec, _repeat()), out, overwrite)
+    _finish(CheckReport(title, episode, analyses, SIZES, spec, _repeat()), out, overwrite)
 
 
 @command.command()
@@ -133,7 +133,7 @@ def bound(context: click.Context, held: int, out: Path | None, overwrite: bool, 
 def modify(context: click.Context, changes: tuple[str, ...], out: Path | None, overwrite: bool, **given: Any) -> None:
     """Modified attention inside a pretrained model: accuracy beside the unmodified one."""
     from iclgd.dual.modified import Negative, parse
-    from iclgd.dual.pretrained import Modified, fitted
+    from iclgd.dual.pretrained import ModifiedInContext, with_adapters
     from iclgd.report.dual_modify import ModifyReport
     from iclgd.report.terminal import progress
 
@@ -147,7 +147,7 @@ def modify(context: click.Context, changes: tuple[str, ...], out: Path | None, o
     traces = {}
     with progress("tracing", len(made) * len(prompts.queries)) as done:
         for name, change in made.items():
-            with Modified(fitted(change, subject)).learn(subject, prompts) as predictor:
+            with ModifiedInContext(with_adapters(change, subject)).learn(subject, prompts) as predictor:
                 traces[name] = predictor.trace(prompts, progress=done)
     _finish(ModifyReport(title, traces, spec, _repeat()), out, overwrite)
 
@@ -204,7 +204,7 @@ def train(
     if not languages and (alphabet or max_length):
         raise Refusal("--alphabet and --max-length are about words; give --language with them.")
     demos = demos or (20 if languages else 15)
-    most = max(arm.fixed.k for arm in ARMS if isinstance(arm.fixed, Negative))
+    most = max(arm.base.k for arm in ARMS if isinstance(arm.base, Negative))
     if demos < most:
         raise Refusal(f"{most} negative samples need as many demonstrations, not {demos}: raise --demos.")
     made = Recipe(**recipe)

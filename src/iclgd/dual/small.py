@@ -9,15 +9,30 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import vmap
 
-from iclgd.dual.modified import Adapter, Augmented, Block, Modification, Negative, Regularised, RegularisedSlide, attend
+from iclgd.dual.modified import (
+    Adapter,
+    Arbitrary,
+    Augmented,
+    Block,
+    Centred,
+    Modification,
+    Negative,
+    Regularised,
+    RegularisedSlide,
+    attend,
+)
 from iclgd.errors import Refusal
 from iclgd.linear.experiment import generator, stream
+from iclgd.linear.learners import preconditioned
+from iclgd.linear.learners import predict as predict_linear
+from iclgd.linear.optimum import fitted_preconditioner
 from iclgd.linear.train import Adam, Params, stack, train
 from iclgd.registry import suggest
 from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, Regression
 
 HIDDEN = 32  # units of a parallel adapter
-TESTING = 20  # what a generator is for: the first part of its key
+TESTING, FITTING = 20, 21  # what a generator is for: the first part of its key
+FITTED = 2**15  # episodes that the reference's matrix is fitted on
 
 
 @dataclass(frozen=True)
@@ -76,15 +91,15 @@ class Arm:
 
     panel: str
     name: str
-    fixed: Modification  # Augmented where there are adapters
+    base: Modification  # Augmented where there are adapters
     adapters: tuple[str, ...] = ()  # of g1 (values) and g2 (keys)
 
     def modification(self, params: Params) -> Modification:
         if not self.adapters:
-            return self.fixed
+            return self.base
         made = {g: Adapter(params[f"{g}_w1"], params[f"{g}_w2"]) for g in self.adapters}
-        assert isinstance(self.fixed, Augmented)
-        return replace(self.fixed, value=made.get("g1"), key=made.get("g2"))
+        assert isinstance(self.base, Augmented)
+        return replace(self.base, value=made.get("g1"), key=made.get("g2"))
 
 
 PANELS = ("regularised", "augmented", "negative")
@@ -97,6 +112,8 @@ ARMS = (
     Arm("augmented", "g₂", Augmented(), ("g2",)),
     Arm("augmented", "g₁ and g₂", Augmented(), ("g1", "g2")),
     *(Arm("negative", f"k = {k}, β = {b:g}", Negative(k, b)) for k in (1, 3) for b in (0.1, 0.5)),
+    Arm("negative", "k = 3 arbitrary, β = 0.5", Arbitrary(3, 0.5)),
+    Arm("negative", "mean of all, β = 1", Centred()),
 )
 
 
@@ -115,7 +132,7 @@ def predict(params: Params, episodes: Episodes, arm: Arm) -> Float[Tensor, "batc
     asked = torch.cat([episodes.query, torch.zeros_like(episodes.target)], -1)
     tokens = torch.cat([torch.cat([episodes.x, episodes.y], -1), asked], -2)  # batch demo+1 dim
     count = tokens.shape[-2]
-    block = Block(torch.arange(count) < count - 1, torch.tensor([count - 1]))
+    block = Block(torch.cat([torch.arange(count - 1), torch.tensor([-1])]), torch.tensor([count - 1]))
     queries, keys, values = (t @ params[n].mT for n, t in (("query", asked), ("key", tokens), ("value", tokens)))
     out = attend(queries, keys, values, block, arm.modification(params), tokens)
     return out[..., 0, -episodes.target.shape[-1] :]
@@ -163,3 +180,23 @@ def curves(sources: Sequence[Source], arm: Arm, recipe: Recipe) -> Float[Tensor,
     if bad:
         raise Refusal(f"{arm.name} diverged for seeds {bad} with learning rate {recipe.rate:g}; lower --rate.")
     return found
+
+
+def centred(episodes: Episodes) -> tuple[Episodes, Float[Tensor, "*batch 1 dy"]]:
+    """Episodes with the demonstrations' mean input and label taken off everything, and that mean label."""
+    x, y = episodes.x.mean(-2, keepdim=True), episodes.y.mean(-2, keepdim=True)
+    return Episodes(episodes.x - x, episodes.y - y, episodes.query - x, episodes.target - y), y
+
+
+def gd_reference(sources: Sequence[Source], recipe: Recipe) -> Float[Tensor, " seed"]:
+    """Test loss of one gradient step, ȳ + Σ_i (y_i − ȳ) (x_i − x̄)ᵀ A (x_q − x̄) / N, on the episodes of `curves`.
+
+    What a centred, preconditioned step can do without any softmax: A is fitted by least squares to training episodes.
+    """
+    losses = []
+    for seed, source in enumerate(sources):
+        matrix = fitted_preconditioner(centred(source.train.draw(FITTED, generator(FITTING, seed)))[0])
+        held, _ = centred(source.held(seed, recipe.test))
+        answers = predict_linear(preconditioned(held.x, held.y, matrix.to(held.x)), held.query)
+        losses.append((answers - held.target).square().mean())
+    return torch.stack(losses)

@@ -15,10 +15,10 @@ from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import table
 from iclgd.spec import with_nulls
 
-HEADER = ("demonstrations", "tokens N", "Tr K_S", "w = ‖W‖", "ρ", "bound", "measured gap")
+HEADER = ("demonstrations", "tokens N", "split", "Tr K_S", "w = ‖W‖", "ρ", "bound", "measured gap")
 TITLES = (
     "the head's own split of scores into keys and queries",
-    "keys and query scaled by the power of two with the smallest bound, head by head",
+    "keys divided and query multiplied by the split with the smallest bound, head by head",
 )
 
 
@@ -54,7 +54,7 @@ class BoundReport:
         return int(self.sweeps[0][max(self.sweeps[0])][0].bound.isnan().sum())
 
     def text(self) -> str:
-        parts = [f"{self.title}\n\nmedians over heads and queries; δ = {DELTA}, and 1 for the constant that O hides"]
+        parts = [f"{self.title}\n\nmedians over heads and queries; δ = {DELTA}"]
         parts += [f"{TITLES[split]}\n\n{table(HEADER, self.rows(split))}" for split in (0, 1)]
         parts.append(f"the measured gap is above the bound in {self.violations()} of the cases")
         if self.blind():

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from safetensors.torch import save_file
 from torch import Tensor
 
-from iclgd.dual.heads import ERROR, Reading
+from iclgd.dual.heads import ERROR, HeadAnalysis
 from iclgd.report.figures import COLOURS, band, figure, save, styled
 from iclgd.report.page import Section, write_page
 from iclgd.report.terminal import number, table
@@ -32,34 +32,39 @@ NO_FEATURES = "none for scores that are not k·q (soft caps, biases)"
 
 @dataclass(frozen=True)
 class CheckReport:
-    """Readings of one episode, one for each query."""
+    """Analyses of one episode's heads, one for each query."""
 
     title: str
     episode: Episode
-    readings: Sequence[Reading]
+    analyses: Sequence[HeadAnalysis]
     sizes: Sequence[int]
     spec: Mapping[str, object]
     command: str
 
     def mean(self, name: str) -> Float[Tensor, "layer head *rest"]:
-        return torch.stack([getattr(reading, name) for reading in self.readings]).nanmean(0)
+        return torch.stack([getattr(analysis, name) for analysis in self.analyses]).nanmean(0)
 
     @property
     def residual(self) -> Float[Tensor, "layer head"]:
         """The largest over queries."""
-        return torch.stack([reading.residual for reading in self.readings]).amax(0)
+        return torch.stack([analysis.residual for analysis in self.analyses]).amax(0)
+
+    @property
+    def kernel_residual(self) -> Float[Tensor, "layer head"]:
+        """The largest over queries."""
+        return torch.stack([analysis.kernel_residual for analysis in self.analyses]).amax(0)
 
     @property
     def same(self) -> Float[Tensor, "layer head"]:
         """Mean cosine of two queries' steps; nan for one query."""
-        pairs = [torch.cosine_similarity(a.steps, b.steps, dim=-1) for a, b in combinations(self.readings, 2)]
+        pairs = [torch.cosine_similarity(a.steps, b.steps, dim=-1) for a, b in combinations(self.analyses, 2)]
         return torch.stack(pairs).mean(0) if pairs else torch.full_like(self.residual, torch.nan)
 
     @property
     def contributions(self) -> Float[Tensor, "layer demo"]:
         """Each demonstration's part of a layer's steps: along each head's step, heads weighted by its length."""
-        length = torch.stack([reading.steps.norm(dim=-1) for reading in self.readings])[..., None]
-        parts = torch.stack([reading.contributions for reading in self.readings])
+        length = torch.stack([analysis.steps.norm(dim=-1) for analysis in self.analyses])[..., None]
+        parts = torch.stack([analysis.contributions for analysis in self.analyses])
         return (parts * length).sum((0, 2)) / length.sum((0, 2)).clamp_min(torch.finfo(length.dtype).tiny)
 
     def by_layer(self) -> list[list[str]]:
@@ -101,8 +106,8 @@ class CheckReport:
 
     def sink(self) -> str:
         """The part of the first token, which heads attend to whatever it says."""
-        length = torch.stack([reading.steps.norm(dim=-1) for reading in self.readings])
-        parts = torch.stack([reading.first for reading in self.readings])
+        length = torch.stack([analysis.steps.norm(dim=-1) for analysis in self.analyses])
+        parts = torch.stack([analysis.first for analysis in self.analyses])
         share = (parts * length).sum((0, 2)) / length.sum((0, 2)).clamp_min(torch.finfo(length.dtype).tiny)
         return f"of the first demonstration's part {number(float(share.mean()), 3)} is its first token"
 
@@ -125,7 +130,10 @@ class CheckReport:
     DEMO_HEADER = ("", "label", "part of the step", "first third of layers", "last third", "demonstration")
 
     def text(self) -> str:
-        verdict = f"largest relative residual of {self.residual.numel()} heads: {float(self.residual.max()):.2g}"
+        verdict = (
+            f"largest relative residual of {self.residual.numel()} heads: {float(self.residual.max()):.2g}, "
+            f"of their kernels: {float(self.kernel_residual.max()):.2g}"
+        )
         sizes = self.by_size()
         random = f"{table(self.SIZE_HEADER, sizes)}\n\n{self.needed()}" if sizes else NO_FEATURES
         return "\n\n".join(
@@ -174,18 +182,19 @@ class CheckReport:
         return made
 
     def write(self, folder: Path) -> None:
-        """record.json, readings.safetensors, episode.json, figures and index.html."""
+        """record.json, analyses.safetensors, episode.json, figures and index.html."""
         tensors = {
-            field.name: torch.stack([getattr(reading, field.name) for reading in self.readings]).contiguous()
-            for field in fields(Reading)
+            field.name: torch.stack([getattr(analysis, field.name) for analysis in self.analyses]).contiguous()
+            for field in fields(HeadAnalysis)
         }
-        save_file(tensors, folder / "readings.safetensors")
+        save_file(tensors, folder / "analyses.safetensors")
         write_episode(self.episode, folder / "episode.json")
         record = {
             "spec": self.spec,
             "episode_sha256": self.episode.sha256(),
             "largest_residual": float(self.residual.max()),
-            "axes": {"readings.safetensors": ["query", "layer", "head"], "random": ["query", "size", "layer", "head"]},
+            "largest_kernel_residual": float(self.kernel_residual.max()),
+            "axes": {"analyses.safetensors": ["query", "layer", "head"], "random": ["query", "size", "layer", "head"]},
             "sizes": list(self.sizes),
         }
         (folder / "record.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -195,7 +204,7 @@ class CheckReport:
         sections = [
             Section(
                 "Every head is its zero-shot part plus one gradient step",
-                f"The largest relative residual of {self.residual.numel()} heads over {len(self.readings)} queries is "
+                f"The largest relative residual of {self.residual.numel()} heads over {len(self.analyses)} queries is "
                 f"{float(self.residual.max()):.2g}; {self.kernels()}.",
                 figure=heads,
             ),
