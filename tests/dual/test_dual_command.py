@@ -42,7 +42,7 @@ def test_train_makes_the_panels_and_keeps_what_is_there(capsys: pytest.CaptureFi
     (folder,) = Path("runs").iterdir()
     assert folder.name.startswith("dual-")
     curves = json.loads((folder / "record.json").read_text(encoding="utf-8"))["test_loss"]["exponential"]
-    assert len(curves) == 12
+    assert len(curves) == 14
     assert [len(curve) for curve in curves["normal"]] == [3, 3]
     assert {path.name for path in folder.iterdir()} >= {"index.html", "panels.svg", "panels.png", "record.json"}
     assert "exists already" in refused(capsys, *args)
@@ -173,7 +173,7 @@ def test_modify_puts_each_modification_beside_plain(model: str, capsys: pytest.C
         (["train", "--task", "sine"], "give --dx 1"),
         (["train", "--rate", "nan"], "finite number"),
         (["train", "--demos", "0"], "--demos"),
-        (["check", "--k", "0"], "raise --k"),
+        (["check", "--k", "0"], "at least one"),
         (["bound", "--k", "0"], "lower --held"),
         (["train", "--demos", "2"], "raise --demos"),
         (["modify", "--k", "2", "--with", "negative:k=3"], "raise --k"),

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iclgd.dual.features import directions, gram_root, log_random_variance, points, random_scores
+from iclgd.dual.features import directions, log_random_variance, random_scores
 from iclgd.dual.model import Dual, softmax_dual
 from iclgd.dual.theorems import AttentionLayer, Relu, behind_relu, chain, chain_by_duals, linear_dual
 from iclgd.linear.duality import error_signals, linear_attention
@@ -98,26 +98,6 @@ def test_a_sink_takes_weight_and_gives_nothing(seed: int, demos: int, own: int, 
     dual = softmax_dual(scores, keys, values, which, extra)
     weights = torch.cat([scores, extra[None]]).softmax(-1)[:-1]
     assert close(dual.predict(dual.step()), weights @ values, values)
-
-
-@given(seeds, sizes, sizes, st.sampled_from([0.1, 1.0, 3.0]))
-@quick
-def test_the_gram_root_is_a_feature_map_of_the_exponential_kernel(
-    seed: int, tokens: int, dim: int, scale: float
-) -> None:
-    at = normal(seed, (tokens + 1, dim))[0] * scale / dim**0.5
-    features, gram = gram_root(at), torch.exp(at @ at.T)
-    assert close(features @ features.T, gram, gram, 1e-11)
-    assert ((features @ features[0]) / gram[0] - 1).abs().max() <= 1e-13  # the query's row, relative to each entry
-
-
-@given(seeds, sizes, sizes, scales)
-@quick
-def test_points_give_every_score_its_weight(seed: int, tokens: int, dim: int, scale: float) -> None:
-    scores, keys, *_ = head(seed, tokens, 1, dim, 1, scale)
-    at = points(scores, keys)
-    assert torch.exp(at @ at.T).isfinite().all()
-    assert close(torch.exp(at[1:] @ at[0]), torch.exp(scores - scores.max()), torch.ones(1))
 
 
 @given(seeds, sizes, sizes, sizes, sizes, sizes, scales)

@@ -34,7 +34,7 @@ def test_the_layer_that_is_trained_is_one_gradient_step_of_its_dual(arm: Arm) ->
     asked = as_double(find_task("linear", 5, 7).draw(4, torch.Generator().manual_seed(0)))
     answers = predict(params, asked, arm)
     tokens = torch.cat([torch.cat([asked.x, asked.y], -1), torch.cat([asked.query, 0 * asked.target], -1)], -2)
-    block = Block(torch.arange(8) < 7, torch.tensor([7]))
+    block = Block(torch.tensor([*range(7), -1]), torch.tensor([7]))
     states = [tokens @ params[name].mT for name in ("query", "key", "value")]
     dual = dual_of(states[0][:, -1], states[1], states[2], block, arm.modification(params), tokens)
     assert (dual.predict(dual.step())[:, -1:] - answers).abs().max() <= 1e-11
@@ -44,10 +44,10 @@ def test_the_layer_that_is_trained_is_one_gradient_step_of_its_dual(arm: Arm) ->
 def test_training_at_strength_zero_gives_the_unmodified_curve_bit_for_bit(zero: Modification) -> None:
     sources = same(find_task("linear", 4, 6))
     adapters = ("g1", "g2") if isinstance(zero, Augmented) else ()
-    arm = replace(NORMAL, fixed=zero, adapters=adapters)
+    arm = replace(NORMAL, base=zero, adapters=adapters)
     assert torch.equal(curves(sources, NORMAL, SHORT), curves(sources, arm, SHORT))
     if adapters:  # and with some strength the same adapters change the curve
-        assert not torch.equal(curves(sources, NORMAL, SHORT), curves(sources, replace(arm, fixed=Augmented()), SHORT))
+        assert not torch.equal(curves(sources, NORMAL, SHORT), curves(sources, replace(arm, base=Augmented()), SHORT))
 
 
 def test_augmented_arms_start_as_the_unmodified_layer() -> None:
@@ -69,7 +69,7 @@ def test_a_curve_has_every_epoch_of_every_seed_and_comes_out_the_same_again() ->
 def test_training_beats_the_best_constant_and_negatives_beat_normal() -> None:
     recipe = Recipe(epochs=40, steps=25, batch=64, rate=0.02, test=1024)
     sources = same(find_task("linear", 4, 10), 4)
-    normal, negative = curves(sources, NORMAL, recipe)[-1], curves(sources, ARMS[-1], recipe)[-1]
+    normal, negative = curves(sources, NORMAL, recipe)[-1], curves(sources, Arm("", "", Negative(3, 0.5)), recipe)[-1]
     assert normal.max() < 0.9  # the best constant has 1
     assert (negative < normal).all()
 

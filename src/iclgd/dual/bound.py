@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from iclgd.dual.heads import LayerHeads, layers
@@ -53,7 +53,7 @@ class Setting:
     products: Float[Tensor, "head token everyone"]  # k_i · k_j
     values: Float[Tensor, "head everyone dv"]
     denominator: Float[Tensor, " head"]  # log D
-    demos: Float[Tensor, " token"]  # 1 where a token is a demonstration's
+    demos: Bool[Tensor, " token"]
     held: int
 
     @classmethod

@@ -59,49 +59,54 @@ def gaussian_gram(at: Float[Tensor, "*batch point coordinate"]) -> Float[Tensor,
     return torch.exp(at @ at.mT - length[..., :, None] - length[..., None, :])
 
 
+def nearness(at: Float[Tensor, "*batch point coordinate"]) -> Float[Tensor, "*batch token"]:
+    """ψ(k_i)·ψ(q): the row of the Gaussian Gram matrix that belongs to the query, which is the first point."""
+    length = log_lengths(at)
+    return torch.exp((at[..., 1:, :] @ at[..., 0, :, None])[..., 0] - length[..., 1:] - length[..., :1])
+
+
 def gram_root(gram: Float[Tensor, "*batch token token"]) -> Float[Tensor, "*batch token feature"]:
     """ψ of some points, one row each: the Cholesky factor of their Gaussian Gram matrix, as many features as points."""
-    return torch.linalg.cholesky(gram + JITTER * torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device))
+    more = JITTER * torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
+    return torch.linalg.cholesky(gram + more).contiguous()
 
 
 def with_query(
-    root: Float[Tensor, "*#batch token feature"], near: Float[Tensor, "*batch token"]
-) -> Float[Tensor, "*batch point more"]:
-    """ψ of the query and of the keys, the query first, from a root R of the keys alone and ``near`` = ψ(k_i)·ψ(q).
+    root: Float[Tensor, "*batch token feature"], near: Float[Tensor, "*batch query token"]
+) -> Float[Tensor, "*batch query point more"]:
+    """ψ of each query and of the keys, the query first, from a root R of the keys and ``near``, g_i = ψ(k_i)·ψ(q).
 
     The query's ψ is made the first axis, so that φ(k_i)·φ(q) is one number without cancellation, exact relative to
     itself however small: a root of the whole matrix has it to 10⁻¹⁶ of the lengths, and attention may live on 10⁻³⁰.
     What the axis leaves is G − g gᵀ = R (I − x xᵀ) Rᵀ with R x = g, and I − x xᵀ is the square of
     I − x xᵀ / (1 + √(1 − ‖x‖²)): one root serves all queries of the same keys.
     """
-    x = torch.linalg.solve_triangular(root, near[..., None], upper=False)[..., 0]
-    turn = 1 / (1 + (1 - x.square().sum(-1)).clamp_min(0).sqrt())
-    rest = root - (turn[..., None] * near)[..., :, None] * x[..., None, :]
-    keys = torch.cat([near[..., None], rest], -1)
-    query = torch.zeros_like(keys[..., :1, :])
-    query[..., 0] = 1.0
-    return torch.cat([query, keys], -2)
-
-
-def bordered(gram: Float[Tensor, "*#batch token token"], near: Float[Tensor, "*batch token"]) -> Tensor:
-    """The Gaussian Gram matrix of query and keys, the query first."""
-    first = torch.cat([torch.ones_like(near[..., :1]), near], -1)
-    gram = gram.expand(*near.shape, near.shape[-1])
-    return torch.cat([first[..., None, :], torch.cat([near[..., None], gram], -1)], -2)
+    x = torch.linalg.solve_triangular(root, near.mT, upper=False).mT  # *batch query feature
+    turn = 1 / (1 + (1 - x.square().sum(-1, keepdim=True)).clamp_min(0).sqrt())
+    unit = near.new_zeros(*near.shape[:-1], near.shape[-1] + 1, root.shape[-1] + 1)
+    unit[..., 0, 0] = 1.0
+    unit[..., 1:, 0] = near
+    rest = unit[..., 1:, 1:].copy_(root[..., None, :, :])
+    rest.addcmul_((turn * near)[..., :, None], x[..., None, :], value=-1)
+    return unit
 
 
 def kernel_residual(
-    gram: Float[Tensor, "*batch point point"], unit: Float[Tensor, "*batch point feature"], seed: int = 0
+    gram: Float[Tensor, "*#batch token token"],
+    near: Float[Tensor, "*batch token"],
+    unit: Float[Tensor, "*batch point feature"],
+    seed: int = 0,
 ) -> Float[Tensor, "*batch"]:
     """√Σ of (φ(p)·φ(p') − exp(p·p'))² / (‖φ(p)‖ ‖φ(p')‖)² over all pairs: no pair is further off. ``unit`` is ψ.
 
     The prediction of a dual reads φ in the query's direction alone and is right whatever φ is elsewhere; this is not.
     The Frobenius norm of E = ψψᵀ − G is estimated by `PROBES` vectors of random signs, E‖Ez‖² = ‖E‖², which takes
-    products with vectors and not one of matrices.
+    products with vectors and not one of matrices. G is ``gram`` between keys and ``near`` between keys and query.
     """
     g = torch.Generator().manual_seed(seed)
-    signs = torch.randint(2, (gram.shape[-1], PROBES), generator=g).to(gram) * 2 - 1
-    off = unit @ (unit.mT @ signs) - gram @ signs
+    signs = (torch.randint(2, (near.shape[-1] + 1, PROBES), generator=g) * 2 - 1).to(near)
+    wanted = torch.cat([near[..., None, :] @ signs[1:] + signs[:1], gram @ signs[1:] + near[..., None] * signs[:1]], -2)
+    off = unit @ (unit.mT @ signs) - wanted
     return (off.square().sum((-1, -2)) / PROBES).sqrt()
 
 

@@ -9,13 +9,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from iclgd.dual.features import (
-    bordered,
     directions,
     gaussian_gram,
     gram_root,
     kernel_residual,
-    log_lengths,
     log_random_variance,
+    nearness,
     own_points,
     points,
     random_scores,
@@ -155,7 +154,9 @@ def with_sink(scores: Float[Tensor, "head token"], sinks: Float[Tensor, " head"]
 
 
 def participation(rows: Float[Tensor, "*batch row dim"]) -> Float[Tensor, "*batch"]:
-    """How many directions the rows have: (Σλ)² / Σλ² of their Gram matrix's eigenvalues λ; nan where all are 0."""
+    """How many directions the rows have: (Σλ)² / Σλ² of their Gram matrix's eigenvalues; nan where there is none."""
+    if not rows.shape[-2]:
+        return rows.new_full(rows.shape[:-2], torch.nan)
     rows = rows / rows.abs().amax((-1, -2), keepdim=True)
     gram = rows.mT @ rows if rows.shape[-1] < rows.shape[-2] else rows @ rows.mT
     return gram.diagonal(dim1=-2, dim2=-1).sum(-1).square() / gram.square().sum((-1, -2))
@@ -175,21 +176,22 @@ def dual_of_group(layer: LayerHeads) -> tuple[Dual, bool, Float[Tensor, " head"]
     at, sinks = own_points(layer.query, layer.keys), layer.sinks
     own = bool(writable(at).all()) and plain_scores(layer)
     if own:
-        gram = gaussian_gram(layer.keys[:1])
+        gram = gaussian_gram(layer.keys[0])
+        near = nearness(at)
+        unit = with_query(gram_root(gram), near)
     else:
         at, middle = points(layer.scores, layer.keys)
         sinks = None if sinks is None else sinks - middle
-        gram = gaussian_gram(at[:, 1:])
-    near = torch.exp((at[:, 1:] @ at[:, 0, :, None])[..., 0] - log_lengths(at[:, 1:]) - log_lengths(at[:, :1]))
-    unit = with_query(gram_root(gram), near)
-    return dual_from(unit, at, layer.values, layer.demos, sinks), own, kernel_residual(bordered(gram, near), unit)
+        gram, near = gaussian_gram(at[:, 1:]), nearness(at)
+        unit = with_query(gram_root(gram), near[:, None])[:, 0]
+    return dual_from(unit, at, layer.values, layer.demos, sinks), own, kernel_residual(gram, near, unit)
 
 
 def attention_by_random_features(
     layer: LayerHeads, keys: Float[Tensor, "head token dim"], w: Float[Tensor, "feature dim"]
 ) -> Float[Tensor, " head"]:
-    """Relative error of the heads' outputs with random features for these keys."""
-    guess = with_sink(random_scores(keys, layer.query, w), layer.sinks)
+    """Relative error of the heads' outputs with random features for these keys, computed as precisely as ``w`` is."""
+    guess = with_sink(random_scores(keys.to(w), layer.query.to(w), w).double(), layer.sinks)
     return ((guess[:, None] @ layer.values)[:, 0] - layer.output).norm(dim=-1) / layer.output.norm(dim=-1)
 
 
@@ -208,8 +210,8 @@ def moved_keys(layer: LayerHeads) -> Float[Tensor, "head token dim"]:
 def token_parts(layer: LayerHeads, step: Float[Tensor, "head dv"]) -> Float[Tensor, "head token"]:
     """Each token's part of the step, along the step: 1 in all, 0 for the query's own tokens."""
     length = step.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(step.dtype).tiny)
-    along = (layer.values @ (step / length)[..., None])[..., 0] / length
-    return layer.weights * along * layer.demos
+    along = (layer.values @ (step / length)[..., None])[..., 0]
+    return layer.weights * along * layer.demos / length
 
 
 def analyse_group(layer: LayerHeads, demos: int) -> dict[str, Tensor]:
@@ -259,7 +261,8 @@ def analyse(
     found = []
     for index, layer in enumerate(layers(subject, prompts, query)):
         g = torch.Generator().manual_seed(seed * 100003 + index)
-        draws = [directions(size, layer.keys.shape[-1], g).to(layer.keys) for size in sizes]
+        # single precision: what is measured is an error of .1 and more, and half of the work is these exponentials
+        draws = [directions(size, layer.keys.shape[-1], g).float() for size in sizes]
         parts = [analyse_group(group, len(prompts.demos)) for group in layer.groups()]
         heads = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
         found.append(heads | analyse_features(layer, draws))

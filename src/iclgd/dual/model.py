@@ -26,7 +26,7 @@ class Dual:
     labels: Float[Tensor, "*batch pair dv"]  # v_i
     test: Float[Tensor, "*batch feature"]  # φ(q)
     denominator: Float[Tensor, "*batch"]  # D
-    scores: Float[Tensor, "*batch pair"]  # k_i · q
+    scores: Float[Tensor, "*batch demo"]  # k_i · q of the demonstrations' tokens
     ridge: float = 0.0  # α: the loss has + α/(2η) ‖W‖² more
 
     def loss(self, weights: Float[Tensor, "*batch dv feature"], rate: float) -> Float[Tensor, "*batch"]:
@@ -76,7 +76,7 @@ def kernel_dual(
 ) -> Dual:
     """Softmax attention of the first point to the others, with φ(x)·φ(y) = exp(x·y) between all of them."""
     gram = gaussian_gram(at)
-    unit = with_query(gram_root(gram[..., 1:, 1:]), gram[..., 1:, 0])
+    unit = with_query(gram_root(gram[..., 1:, 1:]), gram[..., :1, 1:])[..., 0, :, :]
     return dual_from(unit, at, values, demos, sink)
 
 

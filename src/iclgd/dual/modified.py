@@ -7,6 +7,7 @@ whose gradient step the modified attention is. At strength 0 each gives the unmo
 import math
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -186,8 +187,8 @@ class Arbitrary(Negative):
     seed: int = 0
 
     def order(self, scores: Tensor) -> Tensor:
-        drawn = torch.rand(scores.shape[-1], generator=torch.Generator().manual_seed(self.seed))
-        return drawn.to(scores).expand_as(scores)
+        drawn = np.random.default_rng(self.seed).permutation(scores.shape[-1])  # torch's generator is shut inside vmap
+        return torch.tensor(drawn).to(scores).expand_as(scores)
 
 
 @dataclass(frozen=True)
