@@ -12,8 +12,10 @@ from iclgd.errors import Refusal
 from iclgd.labs.dual.modifications import MODIFICATIONS
 from iclgd.labs.dual.modified import (
     Adapter,
+    Arbitrary,
     Augmented,
     Block,
+    Centred,
     Modification,
     Negative,
     Regularised,
@@ -36,7 +38,7 @@ def head(seed: int, demos: int, own: int, dim: int, scale: float = 1.0) -> tuple
 
 
 def block(demos: int, own: int) -> Block:
-    return Block(torch.arange(demos + own) < demos, torch.tensor([demos + own - 1]))
+    return Block(torch.tensor([*range(demos), *[-1] * own]), torch.tensor([demos + own - 1]))
 
 
 def adapters(seed: int, dim: int) -> tuple[Adapter, Adapter]:
@@ -44,7 +46,7 @@ def adapters(seed: int, dim: int) -> tuple[Adapter, Adapter]:
     return Adapter.random(dim, dim, 5, g), Adapter.random(dim, dim, 5, g)
 
 
-def change(kind: str, strength: float, k: int, seed: int, dim: int) -> Modification:
+def modified(kind: str, strength: float, k: int, seed: int, dim: int) -> Modification:
     g1, g2 = adapters(seed, dim)
     return {
         "plain": Modification(),
@@ -54,10 +56,12 @@ def change(kind: str, strength: float, k: int, seed: int, dim: int) -> Modificat
         "g2": Augmented(strength, key=g2),
         "g1 and g2": Augmented(strength, value=g1, key=g2),
         "negative": Negative(k, strength),
+        "arbitrary": Arbitrary(k, strength, seed),
+        "centred": Centred(strength),
     }[kind]
 
 
-KINDS = ("plain", "regularised", "slide", "g1", "g2", "g1 and g2", "negative")
+KINDS = ("plain", "regularised", "slide", "g1", "g2", "g1 and g2", "negative", "arbitrary", "centred")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,7 +72,7 @@ def test_modified_attention_is_the_gradient_step_of_the_modified_loss(
     kind: str, scale: float, seed: int, demos: int, own: int, dim: int, strength: float, k: int, rate: float
 ) -> None:
     query, keys, values, inputs = head(seed, demos, own, dim, scale)
-    modification = change(kind, strength, k, seed, dim)
+    modification = modified(kind, strength, k, seed, dim)
     wanted = attend(query[None], keys, values, block(demos, own), modification, inputs)[0]
     dual = dual_of(query, keys, values, block(demos, own), modification, inputs)
     got = dual.predict(dual.step(rate))
@@ -84,7 +88,7 @@ def test_strength_zero_is_the_unmodified_attention_bit_for_bit(
 ) -> None:
     query, keys, values, inputs = head(seed, demos, own, dim)
     plain = attend(query[None], keys, values, block(demos, own), Modification(), inputs)
-    changed = attend(query[None], keys, values, block(demos, own), change(kind, 0.0, 2, seed, dim), inputs)
+    changed = attend(query[None], keys, values, block(demos, own), modified(kind, 0.0, 2, seed, dim), inputs)
     assert torch.equal(plain, changed)
 
 
@@ -116,17 +120,55 @@ def test_with_any_number_of_own_tokens_the_two_differ_by_own_value_less_what_own
     assert torch.allclose((forms[0] - forms[1])[0], wanted, atol=1e-12)
 
 
-@given(seeds, st.integers(4, 9), sizes, st.integers(1, 3))
-@settings(deadline=None, max_examples=30)
-def test_negatives_are_the_demonstrations_with_the_lowest_scores(seed: int, demos: int, dim: int, k: int) -> None:
+@given(seeds, st.integers(2, 9), sizes, st.integers(1, 4))
+@settings(deadline=None, max_examples=50)
+def test_negatives_of_a_demonstration_are_the_other_demonstrations_with_the_lowest_scores(
+    seed: int, demos: int, dim: int, k: int
+) -> None:
     query, keys, values, _ = head(seed, demos, 2, dim)
     scores = keys @ query / dim**0.5
-    lowest = sorted(range(demos), key=lambda i: float(scores[i]))[:k]
     less = values.clone()
-    less[:demos] -= 0.7 * values[lowest].mean(0)
-    wanted = scores.softmax(-1) @ less
+    for i in range(demos):
+        others = sorted((j for j in range(demos) if j != i), key=lambda j: float(scores[j]))
+        less[i] -= 0.7 * values[others[:k]].mean(0)
     got = attend(query[None], keys, values, block(demos, 2), Negative(k, 0.7))[0]
-    assert (got - wanted).abs().max() <= 1e-12
+    assert (got - scores.softmax(-1) @ less).abs().max() <= 1e-12
+
+
+def test_in_a_prompt_negatives_are_demonstrations_and_not_tokens() -> None:
+    """Three demonstrations of 2, 3 and 1 tokens, bos before and the query behind: by hand."""
+    owner = torch.tensor([-1, 0, 0, 1, 1, 1, 2, -1])
+    scores = torch.tensor([9.0, 1.0, 3.0, 0.0, 4.0, 5.0, 2.5, 0.5], dtype=torch.float64)  # means 2, 3, 2.5
+    values = torch.randn(8, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    mean = {d: values[owner == d].mean(0) for d in range(3)}
+    less = values.clone()
+    for token, d in enumerate(owner.tolist()):
+        if d >= 0:
+            less[token] -= 0.4 * mean[2 if d == 0 else 0]  # the lowest but itself
+    weights = scores.softmax(-1)
+    found = Negative(1, 0.4).weights(weights[None], scores[None], Block(owner, torch.tensor([7])))
+    assert (found[0] @ values - weights @ less).abs().max() <= 1e-14
+
+
+def test_arbitrary_negatives_do_not_look_at_scores_and_are_never_ones_own() -> None:
+    seen = torch.ones(2, 6, dtype=torch.bool)
+    scores = torch.randn(2, 6, generator=torch.Generator().manual_seed(1))
+    first = Arbitrary(2, 0.5, seed=3).sets(scores, seen)
+    assert torch.equal(first[0], first[1])
+    assert torch.equal(first, Arbitrary(2, 0.5, seed=3).sets(-scores, seen))
+    assert (first.diagonal(dim1=-2, dim2=-1) == 0).all()
+    assert torch.allclose(first.sum(-1), torch.ones(2, 6))
+    assert ((first == 0) | (first == 0.5)).all()
+    assert any(not torch.equal(first, Arbitrary(2, 0.5, seed=s).sets(scores, seen)) for s in range(4, 9))
+
+
+def test_centring_takes_the_mean_of_all_demonstrations_off_their_values() -> None:
+    query, keys, values, _ = head(5, 6, 2, 3)
+    weights = (keys @ query / 3**0.5).softmax(-1)
+    less = values.clone()
+    less[:6] -= 0.8 * values[:6].mean(0)
+    got = attend(query[None], keys, values, block(6, 2), Centred(0.8))[0]
+    assert (got - weights @ less).abs().max() <= 1e-13
 
 
 def test_the_slides_negative_loss_gives_another_model_than_the_slides() -> None:
@@ -134,25 +176,53 @@ def test_the_slides_negative_loss_gives_another_model_than_the_slides() -> None:
     query, keys, values, _ = head(4, 6, 2, 5)
     scores, k, beta = keys @ query / 5**0.5, 2, 0.5
     plain = dual_of(query, keys, values, block(6, 2), Modification())
-    index, part = Negative(k, beta).chosen(scores[:6], torch.ones(6, dtype=torch.bool))
+    times = Negative(k, beta).sets(scores[:6], torch.ones(6, dtype=torch.bool)).sum(0)  # how often each is a negative
     printed = replace(
         plain,
-        inputs=torch.cat([plain.inputs, plain.inputs[index]]),
-        labels=torch.cat([plain.labels, -6 * beta * part[:, None] * plain.labels[index]]),  # once for each of the 6
+        inputs=torch.cat([plain.inputs, plain.inputs]),
+        labels=torch.cat([plain.labels, -beta * times[:, None] * plain.labels]),
     )
     weights = scores.softmax(-1)
-    follows = weights @ values - 6 * beta / k * weights[index] @ values[index]
+    follows = weights @ values - beta * (weights[:6] * times) @ values[:6]
     model = attend(query[None], keys, values, block(6, 2), Negative(k, beta))[0]
     assert (printed.predict(printed.step()) - follows).abs().max() <= 1e-12
     assert (follows - model).abs().max() > 1e-2
 
 
-def test_a_key_that_a_mask_hides_is_no_negative() -> None:
+HIDDEN = torch.finfo(torch.float32).min
+
+
+def test_what_a_mask_hides_is_no_negative_and_loses_nothing() -> None:
     weights = torch.tensor([[0.0, 0.2, 0.3, 0.5]])
-    scores = torch.tensor([[torch.finfo(torch.float32).min, 0.2, 0.3, 0.5]])
-    where = Block(torch.tensor([True, True, True, False]), torch.tensor([3]))
-    changed = Negative(3, 1.0).weights(weights, scores, where)  # three asked for, two can be seen
-    assert torch.allclose(changed, torch.tensor([[0.0, 0.2 - 0.25, 0.3 - 0.25, 0.5]]))
+    scores = torch.tensor([[HIDDEN, 0.2, 0.3, 0.5]])
+    where = Block(torch.tensor([0, 1, 2, -1]), torch.tensor([3]))
+    # three asked for, one other can be seen: each of the two is the other's only negative
+    changed = Negative(3, 0.5).weights(weights, scores, where)
+    assert torch.allclose(changed, torch.tensor([[0.0, 0.2 - 0.15, 0.3 - 0.1, 0.5]]))
+    centred = Centred(1.0).weights(weights, scores, where)
+    assert torch.allclose(centred, torch.tensor([[0.0, 0.2 - 0.25, 0.3 - 0.25, 0.5]]))
+
+
+def test_a_demonstration_that_a_window_cuts_has_the_mean_of_what_is_left() -> None:
+    weights = torch.tensor([[0.0, 0.1, 0.2, 0.3, 0.4]])
+    scores = torch.tensor([[HIDDEN, 0.0, 0.1, 0.2, 0.3]])
+    where = Block(torch.tensor([0, 0, 1, 1, -1]), torch.tensor([4]))
+    changed = Negative(1, 1.0).weights(weights, scores, where)
+    assert torch.allclose(changed, torch.tensor([[0.0, 0.1 - 0.5, 0.2 - 0.05, 0.3 - 0.05, 0.4]]))
+
+
+def test_without_another_demonstration_there_is_no_negative() -> None:
+    weights, scores = torch.tensor([[0.4, 0.6]]), torch.tensor([[0.0, 1.0]])
+    where = Block(torch.tensor([0, -1]), torch.tensor([1]))
+    assert torch.equal(Negative(2, 1.0).weights(weights, scores, where), weights)
+
+
+def test_half_precision_weights_are_modified_in_single_precision_and_stay_half() -> None:
+    weights = torch.tensor([[0.25, 0.25, 0.5]], dtype=torch.bfloat16)
+    where = Block(torch.tensor([0, 1, -1]), torch.tensor([2]))
+    found = Negative(1, 0.5).weights(weights, weights.log(), where)
+    assert found.dtype == torch.bfloat16
+    assert found.tolist() == [[0.125, 0.125, 0.5]]
 
 
 def read(text: str) -> Modification:
@@ -163,6 +233,8 @@ def test_modifications_are_read_from_text() -> None:
     assert read("negative:k=1:beta=0.1") == Negative(1, 0.1)
     assert read("regularised") == Regularised()
     assert read("augmented:adapters=g1:c=0.2") == Augmented(0.2, "g1")
+    assert read("arbitrary:k=2:seed=5") == Arbitrary(2, 0.5, 5)
+    assert read("centred") == Centred(1.0)
     assert type(read("plain")) is Modification
 
 

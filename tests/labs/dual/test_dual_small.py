@@ -52,7 +52,7 @@ def test_the_layer_that_is_trained_is_one_gradient_step_of_its_dual(arm: Modific
     asked = as_double(find_task("linear", 5, 7).draw(4, torch.Generator().manual_seed(0)))
     answers = predict(params, asked, arm)
     tokens = torch.cat([torch.cat([asked.x, asked.y], -1), torch.cat([asked.query, 0 * asked.target], -1)], -2)
-    block = Block(torch.arange(8) < 7, torch.tensor([7]))
+    block = Block(torch.tensor([*range(7), -1]), torch.tensor([7]))
     states = [tokens @ params[name].mT for name in ("query", "key", "value")]
     dual = dual_of(states[0][:, -1], states[1], states[2], block, with_params(arm, params), tokens)
     assert (dual.predict(dual.step())[:, -1:] - answers).abs().max() <= 1e-11

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,7 +17,7 @@ from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.study import Study
 
 # what a quantity is called; one that is not here is shown by its own name
-NAMES = {"trace": "Tr K_S", "weight": "w = ‖W‖", "radius": "ρ", "gap": "measured gap"}
+NAMES = {"split": "split t", "trace": "Tr K_S", "weight": "w = ‖W‖", "radius": "ρ", "gap": "measured gap"}
 TITLES = {
     "own": "The head's own split of scores into keys and query",
     "best": "The split with the smallest bound, head by head: keys divided, the query multiplied by one number",
@@ -34,8 +35,10 @@ class Power(Number):
 
 
 def power(log10: float) -> str:
-    if not math.isfinite(log10):
+    if math.isnan(log10):
         return "n/a"
+    if math.isinf(log10):
+        return "∞" if log10 > 0 else "0"
     return significant(10**log10, 3) if abs(log10) < 4 else f"10^{log10:.1f}"
 
 
@@ -57,7 +60,8 @@ class Sweep:
     def quantile(self, split: str, name: str, q: float = 0.5) -> list[float]:
         """By number of demonstrations, over heads and queries that see one; nan where none does."""
         values = np.moveaxis(self.values[split, name], 1, 0).reshape(len(self.counts), -1)
-        return [float(np.nanquantile(row, q)) if np.isfinite(row).any() else math.nan for row in values]
+        seen = [row[~np.isnan(row)] for row in values]
+        return [float(np.quantile(row, q, method=_method(row))) if row.size else math.nan for row in seen]
 
     @property
     def above(self) -> int:
@@ -122,6 +126,11 @@ def answer(sweep: Sweep) -> str:
         f"head at {counted(sweep.counts[-1], 'demonstration')}{more}{f' to {power(bound[-1])}' if more else ''}"
         f"{f', while the gap {_moves(gap)} from {power(gap[0])} to {power(gap[-1])}' if more else ''}."
     )
+
+
+def _method(row: np.ndarray) -> Any:
+    """Between two infinite numbers there is no middle: then one of the values is taken."""
+    return "linear" if np.isfinite(row).all() else "inverted_cdf"
 
 
 def _moves(log10: Sequence[float]) -> str:

@@ -11,22 +11,30 @@ from jaxtyping import Float
 from torch import Tensor
 
 from iclgd.labs.dual.check_figures import heads_figure, parts_figure
-from iclgd.labs.dual.heads import ERROR
+from iclgd.labs.dual.heads import ERROR, TOLERANCE
 from iclgd.labs.dual.spec import CheckSpec
 from iclgd.report.numbers import Number, Size, number, significant
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.study import Study
 
 # What a quantity is called and what it says; one that is not here is shown by its own name.
-NAMES = {"mass": "attention", "share": "share", "cosine": "cosine", "span": "directions", "rank": "rank of ΔW"}
+NAMES = {
+    "mass": "attention",
+    "share": "share",
+    "cosine": "cosine",
+    "span": "directions",
+    "rank": "rank of ΔW",
+    "labels": "label words",
+}
 SAYS = (
     "attention: the weight on the demonstrations; share: ‖step‖ / (‖step‖ + ‖zero-shot part‖); cosine: of step and "
     "zero-shot part; directions: how many the demonstrations' contributions span (participation ratio); rank of ΔW: "
-    "the same for the update in the dual's kernel space; same step: mean cosine of two queries' steps. Means over "
-    "heads and queries."
+    "the same for the update in the dual's kernel space; label words: what they give of the step; flipped "
+    "cosine, change: of the step with every label wrong and the step, and ‖difference‖ / ‖step‖; same step: mean "
+    "cosine of two queries' steps. Means over heads and queries."
 )
 APART = ("own", "first", "needed", "needed_moved")  # said in sentences instead
-TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # of a residual, by the arithmetic of the model
+TOLERANCES = {"float64": TOLERANCE, "float32": 1e-4}  # of a residual, by the arithmetic of the model
 NO_FEATURES = "none for scores that are not k·q (soft caps, biases)"
 
 
@@ -51,7 +59,7 @@ class Heads:
             **first.facts["episode"],
             "queries": [query for _, result in found for query in result.facts["episode"]["queries"]],
         }
-        self.tolerance = TOLERANCE[self.spec.dtype]
+        self.tolerance = TOLERANCES[self.spec.dtype]
 
     def mean(self, name: str) -> Float[Tensor, "..."]:
         return self.values[name].nanmean(0)
@@ -127,12 +135,14 @@ def answer(heads: Heads) -> str:
 
 
 def turn(heads: Heads) -> str:
-    """Whether the step depends on the query."""
+    """What the step depends on: labels and, where there are two queries, the query."""
+    labels, flipped = float(heads.weighted("labels").mean()), float(heads.shown["flipped cosine"].nanmean())
+    says = f", {number(labels, 2)} of it from label words (cosine {number(flipped, 2)} with the step of wrong labels)"
     same = float(heads.same.nanmean())
     if not math.isfinite(same):
-        return ""
+        return says
     how = "hardly depends" if same >= 0.9 else "depends"
-    return f", and it {how} on the query (cosine {number(same, 2)} between two queries' steps)"
+    return f"{says}, and {how} on the query (cosine {number(same, 2)} between two queries' steps)"
 
 
 def kernels(heads: Heads) -> str:

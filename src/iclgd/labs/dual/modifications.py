@@ -4,7 +4,15 @@ from collections.abc import Iterable, Sequence
 
 from iclgd.choices import Choice, parse_one
 from iclgd.errors import Refusal
-from iclgd.labs.dual.modified import Augmented, Modification, Negative, Regularised, RegularisedSlide
+from iclgd.labs.dual.modified import (
+    Arbitrary,
+    Augmented,
+    Centred,
+    Modification,
+    Negative,
+    Regularised,
+    RegularisedSlide,
+)
 from iclgd.registry import Registry
 
 MODIFICATIONS: Registry[type[Modification]] = Registry("modification", "iclgd known", "iclgd.modifications")
@@ -13,6 +21,8 @@ MODIFICATIONS.add("regularised", Regularised)
 MODIFICATIONS.add("regularised-slide", RegularisedSlide)
 MODIFICATIONS.add("augmented", Augmented)
 MODIFICATIONS.add("negative", Negative)
+MODIFICATIONS.add("arbitrary", Arbitrary)
+MODIFICATIONS.add("centred", Centred)
 
 PLAIN = Choice(MODIFICATIONS, "plain")
 IN_A_MODEL = (
@@ -22,12 +32,16 @@ IN_A_MODEL = (
     "regularised-slide:alpha=-0.1",
     "negative:k=1:beta=0.1",
     "negative:k=3:beta=0.1",
+    "arbitrary:k=3:beta=0.1",
+    "centred:beta=0.1",
     "augmented:c=0.1",
 )
 TRAINED = (
     *(f"{name}:alpha={alpha:g}" for name in ("regularised", "regularised-slide") for alpha in (0.5, -0.5)),
     *(f"augmented:adapters={adapters}" for adapters in ("g1", "g2", "both")),
     *(f"negative:k={k}:beta={beta:g}" for k in (1, 3) for beta in (0.1, 0.5)),
+    "arbitrary:k=3:beta=0.5",
+    "centred:beta=1",
 )
 
 

@@ -1,4 +1,4 @@
-"""Attention changed the way one would change its dual's loss: regularised, augmented, with negative samples.
+"""Attention modified the way one would modify its dual's loss: regularised, augmented, with negative samples.
 
 A modification acts on keys and values before the scores, or on the weights after the softmax, and knows the dual
 whose gradient step the modified attention is. At strength 0 each gives the unmodified numbers bit for bit.
@@ -7,6 +7,7 @@ whose gradient step the modified attention is. At strength 0 each gives the unmo
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -17,14 +18,18 @@ from iclgd.labs.dual.model import Dual, softmax_dual
 
 @dataclass(frozen=True)
 class Block:
-    """Which keys are demonstrations, and which key is each query row's own token."""
+    """Which demonstration each key belongs to (−1: the query's own tokens), and which key is each query row's own."""
 
-    demos: Bool[Tensor, " key"]
+    owner: Int[Tensor, " key"]
     own: Int[Tensor, " query"]
+
+    @property
+    def demos(self) -> Bool[Tensor, " key"]:
+        return self.owner >= 0
 
 
 class Modification:
-    """A change of attention and of its dual. This one changes nothing; the others override what they modification."""
+    """A change of attention and of its dual. This one changes nothing; the others override what they change."""
 
     family: ClassVar[str] = ""
     """Modifications of one family are shown side by side."""
@@ -44,8 +49,11 @@ class Modification:
         """The softmax's weights, changed before the values are summed."""
         return weights
 
-    def dual(self, dual: Dual, own: Float[Tensor, "*batch dv"]) -> Dual:
-        """The dual with the modified loss; ``own`` is the value of the query's own token."""
+    def dual(self, dual: Dual, owner: Int[Tensor, " pair"], own: Float[Tensor, "*batch dv"]) -> Dual:
+        """The dual with the modified loss; ``owner`` says which demonstration each of its pairs belongs to.
+
+        ``own`` is the value of the query's own token.
+        """
         return dual
 
 
@@ -62,7 +70,7 @@ class Regularised(Modification):
     def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
         return weights * (1 - self.alpha * (~block.demos).to(weights))
 
-    def dual(self, dual: Dual, own: Tensor) -> Dual:
+    def dual(self, dual: Dual, owner: Tensor, own: Tensor) -> Dual:
         return replace(dual, ridge=self.alpha)
 
 
@@ -81,7 +89,7 @@ class RegularisedSlide(Modification):
         keys = torch.arange(weights.shape[-1], device=weights.device)
         return weights - self.alpha * (keys == block.own.to(weights.device)[:, None]).to(weights)
 
-    def dual(self, dual: Dual, own: Tensor) -> Dual:
+    def dual(self, dual: Dual, owner: Tensor, own: Tensor) -> Dual:
         size = dual.denominator / dual.test.square().sum(-1)  # D / φ(q)·φ(q)
         return replace(
             dual,
@@ -129,12 +137,13 @@ class Augmented(Modification):
 
 @dataclass(frozen=True)
 class Negative(Modification):
-    """Each demonstration's value loses β times the mean value of k negatives: v_i − (β/k) Σ_{j∈N} v_j.
+    """Each demonstration's value loses β times the mean value of its negatives: v_i − (β/|N(i)|) Σ_{j∈N(i)} v_j.
 
-    N are the k demonstrations with the lowest scores for this query, the same for every i, where the slide has a set
-    N(i) for each: a demonstration may be its own negative. A mask that leaves fewer than k gives their mean. The loss
-    that gives this has the term v_jᵀ W φ(k_i), the negative's label on the demonstration's input; the slide prints
-    φ(k_j), and after its formula a −αI that belongs to the regularised model.
+    N(i) are the k other demonstrations with the lowest scores for this query, fewer where a mask leaves fewer. In a
+    prompt a demonstration has several tokens: its score and its value are the means over those that are seen, and all
+    its tokens have the same negatives. The loss that gives this has the term v_jᵀ W φ(k_i), the negative's label on
+    the demonstration's input; the slide prints φ(k_j), and after its formula a −αI that belongs to the regularised
+    model. How the slide chooses N(i) it does not say.
     """
 
     k: int = 3
@@ -144,25 +153,70 @@ class Negative(Modification):
         if self.k < 1:
             raise Refusal(f"negative samples need k of at least 1, not {self.k}.")
 
-    def chosen(self, scores: Tensor, demos: Tensor) -> tuple[Tensor, Tensor]:
-        """Indices of the negatives, and 1/k for each (0 where a mask leaves fewer than k)."""
-        hidden = scores <= torch.finfo(scores.dtype).min / 2
-        left = scores.masked_fill(hidden | ~demos.to(scores.device), torch.inf)
-        lowest, index = left.topk(min(self.k, scores.shape[-1]), largest=False, dim=-1)
-        there = lowest.isfinite().to(scores.dtype)
-        return index, there / there.sum(-1, keepdim=True).clamp_min(1)
+    def order(self, scores: Float[Tensor, "*batch demo"]) -> Float[Tensor, "*batch demo"]:
+        """Demonstrations with lower numbers are taken first."""
+        return scores
+
+    def sets(
+        self, scores: Float[Tensor, "*batch demo"], seen: Bool[Tensor, "*batch demo"]
+    ) -> Float[Tensor, "*batch demo demo"]:
+        """Row i has 1/|N(i)| for each j in N(i), and 0 for the others, i among them."""
+        rank = self.order(scores).masked_fill(~seen, torch.inf).argsort(-1).argsort(-1)
+        last = self.k + (rank < self.k).long()  # who is among the first k takes one more in its own place
+        chosen = (rank[..., None, :] < last[..., :, None]) & seen[..., None, :]
+        chosen = chosen & ~torch.eye(rank.shape[-1], dtype=torch.bool, device=rank.device)
+        return chosen.to(scores) / chosen.sum(-1, keepdim=True).clamp_min(1)
 
     def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
-        index, part = self.chosen(scores, block.demos)
-        mass = (weights * block.demos.to(weights)).sum(-1, keepdim=True)
-        return weights.scatter_add(-1, index, (-self.beta * mass * part).to(weights))
+        work = torch.promote_types(weights.dtype, torch.float32)
+        member = membership(block.owner).to(weights.device, work)  # key demo
+        seen = ((scores > torch.finfo(scores.dtype).min / 2) & block.demos.to(scores.device)).to(work)
+        tokens = seen @ member  # *batch query demo
+        means = (torch.where(seen > 0, scores, 0).to(work) @ member) / tokens.clamp_min(1)
+        taken = ((weights.to(work) @ member)[..., None, :] @ self.sets(means, tokens > 0))[..., 0, :]
+        less = (taken / tokens.clamp_min(1)) @ member.mT * seen
+        return weights - (self.beta * less).to(weights)
 
-    def dual(self, dual: Dual, own: Tensor) -> Dual:
-        everyone = torch.ones(dual.scores.shape[-1], dtype=torch.bool)
-        index, part = self.chosen(dual.scores, everyone)
-        negatives = dual.labels.gather(-2, index[..., None].expand(*index.shape, dual.labels.shape[-1]))
-        mean = (negatives * part[..., None]).sum(-2, keepdim=True)
-        return replace(dual, labels=dual.labels - self.beta * mean)
+    def dual(self, dual: Dual, owner: Tensor, own: Tensor) -> Dual:
+        member = membership(owner).to(dual.labels)  # pair demo
+        tokens = member.sum(0)
+        means = member.mT @ dual.labels / tokens.clamp_min(1)[:, None]  # *batch demo dv
+        sets = self.sets((dual.scores @ member) / tokens.clamp_min(1), (tokens > 0).expand(*means.shape[:-1]))
+        return replace(dual, labels=dual.labels - self.beta * (member @ (sets @ means)))
+
+
+@dataclass(frozen=True)
+class Arbitrary(Negative):
+    """A control for `Negative`: k demonstrations that have nothing to do with scores, drawn once by ``seed``."""
+
+    family = "negative"
+    seed: int = 0
+
+    def order(self, scores: Tensor) -> Tensor:
+        drawn = np.random.default_rng(self.seed).permutation(scores.shape[-1])  # torch's generator is shut inside vmap
+        return torch.tensor(drawn).to(scores).expand_as(scores)
+
+
+@dataclass(frozen=True)
+class Centred(Modification):
+    """A control for `Negative`: v_i − β v̄, with v̄ the mean value of all demonstrations' tokens that are seen."""
+
+    family = "negative"
+    beta: float = 1.0
+
+    def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
+        demos = block.demos.to(weights.device)
+        seen = ((scores > torch.finfo(scores.dtype).min / 2) & demos).to(weights)
+        part = seen / seen.sum(-1, keepdim=True).clamp_min(1)
+        return weights - self.beta * (weights * demos).sum(-1, keepdim=True) * part
+
+    def dual(self, dual: Dual, owner: Tensor, own: Tensor) -> Dual:
+        return replace(dual, labels=dual.labels - self.beta * dual.labels.mean(-2, keepdim=True))
+
+
+def membership(owner: Int[Tensor, " key"]) -> Float[Tensor, "key demo"]:
+    """1 where a key is a demonstration's; a key of the query's own (−1) has a row of zeros."""
+    return (owner[:, None] == torch.arange(max(int(owner.max()) + 1, 1), device=owner.device)).float()
 
 
 def attend(
@@ -190,4 +244,5 @@ def dual_of(
     """The dual of one row of `attend`."""
     keys, values = modification.states(keys, values, inputs)
     scores = (keys @ query[..., None])[..., 0] / keys.shape[-1] ** 0.5
-    return modification.dual(softmax_dual(scores, keys, values, block.demos), values[..., int(block.own), :])
+    plain = softmax_dual(scores, keys, values, block.demos)
+    return modification.dual(plain, block.owner[block.demos], values[..., int(block.own), :])

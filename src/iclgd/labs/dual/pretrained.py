@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from iclgd.labs.dual.heads import owners
 from iclgd.labs.dual.modified import Adapter, Augmented, Block, Modification
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor
@@ -18,12 +19,12 @@ from iclgd.prompts import Prompts
 class ModifiedHeads:
     """A modification of every head, for sequences behind a prefix of bos and demonstrations.
 
-    Demonstrations are the prefix after its bos; the query's own tokens are bos and what follows the prefix.
+    ``owner`` says which demonstration each token of the prefix belongs to; bos (−1) and what follows the prefix are
+    the query's own.
     """
 
     modification: Modification
-    bos: int
-    prefix: int
+    owner: Int[Tensor, " prefix"]
 
     def states(
         self, keys: Float[Tensor, "batch keyhead key dim"], values: Float[Tensor, "batch keyhead key dim"]
@@ -34,9 +35,9 @@ class ModifiedHeads:
         self, weights: Float[Tensor, "batch head query key"], scores: Float[Tensor, "batch head query key"]
     ) -> Float[Tensor, "batch head query key"]:
         queries, keys = weights.shape[-2:]
-        index = torch.arange(keys, device=weights.device)
-        demos = (index >= self.bos) & (index < self.prefix)
-        return self.modification.weights(weights, scores, Block(demos, index[keys - queries :]))
+        owner = torch.nn.functional.pad(self.owner, (0, keys - len(self.owner)), value=-1).to(weights.device)
+        place = torch.arange(keys - queries, keys, device=weights.device)
+        return self.modification.weights(weights, scores, Block(owner, place))
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,8 @@ class ModifiedInContext:
 
     @contextmanager
     def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:
-        context = prompts.context
-        heads = ModifiedHeads(self.modification, len(prompts.bos), len(context))
-        yield Predictor(subject, subject.encode(context), modification=heads)
+        heads = ModifiedHeads(self.modification, owners(prompts, ()))
+        yield Predictor(subject, subject.encode(prompts.context), modification=heads)
 
 
 def with_adapters(modification: Modification, subject: Subject, seed: int = 0) -> Modification:

@@ -9,7 +9,8 @@ import torch
 
 from iclgd.lab import Cell
 from iclgd.labs.dual.bound import sweep
-from iclgd.labs.dual.heads import SIZES, read
+from iclgd.labs.dual.heads import SIZES, analyse
+from iclgd.labs.dual.labels import flip_effect
 from iclgd.labs.dual.modifications import check_enough
 from iclgd.labs.dual.pretrained import ModifiedInContext, with_adapters
 from iclgd.labs.dual.spec import BoundCell, HeadsCell, ModifyCell, check_held
@@ -51,18 +52,21 @@ def asked(spec: HeadsCell, tools: Tools) -> tuple[Episode, int | None]:
 
 
 def run_check(cell: Cell, tools: Tools) -> Result:
-    """Every head's dual for one query."""
+    """Every head's dual for one query, and its step with every label wrong."""
     episode, place = asked(_spec(cell), tools)
     if place is None:
         return Result({})
     subject, prompts = _prompted(_spec(cell), episode, tools)
-    found = read(subject, prompts, prompts.queries[place])
+    query = prompts.queries[place]
+    found, flipped = analyse(subject, prompts, query), flip_effect(subject, prompts, query)
     tools.progress("analysing heads", 1)
     arrays = []
     for field in fields(found):
         axes = AXES.get(field.name, ("layer", "head"))
         sizes = {"size": SIZES} if "size" in axes else None
         arrays.append(array(getattr(found, field.name), *axes, quantity=field.name, coordinates=sizes))
+    for field in fields(flipped):
+        arrays.append(array(getattr(flipped, field.name), "layer", "head", quantity=f"flipped_{field.name}"))
     return Result(_facts(subject, episode, prompts, place), arrays)
 
 

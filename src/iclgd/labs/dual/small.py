@@ -12,12 +12,16 @@ from torch.func import vmap
 from iclgd.errors import Refusal
 from iclgd.labs.dual.modified import Adapter, Augmented, Block, Modification, attend
 from iclgd.registry import suggest
+from iclgd.small.learners import preconditioned
+from iclgd.small.learners import predict as predict_linear
+from iclgd.small.optimum import fitted_preconditioner
 from iclgd.small.streams import generator, stream
 from iclgd.small.train import Adam, Params, stack, train
 from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, Regression
 
 HIDDEN = 32  # units of a parallel adapter
-TESTING = 20  # what a generator is for: the first part of its key
+TESTING, FITTING = 20, 21  # what a generator is for: the first part of its key
+FITTED = 2**15  # episodes that the reference's matrix is fitted on
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def predict(params: Params, episodes: Episodes, modification: Modification) -> F
     asked = torch.cat([episodes.query, torch.zeros_like(episodes.target)], -1)
     tokens = torch.cat([torch.cat([episodes.x, episodes.y], -1), asked], -2)  # batch demo+1 dim
     count = tokens.shape[-2]
-    block = Block(torch.arange(count) < count - 1, torch.tensor([count - 1]))
+    block = Block(torch.cat([torch.arange(count - 1), torch.tensor([-1])]), torch.tensor([count - 1]))
     queries, keys, values = (t @ params[n].mT for n, t in (("query", asked), ("key", tokens), ("value", tokens)))
     out = attend(queries, keys, values, block, with_params(modification, params), tokens)
     return out[..., 0, -episodes.target.shape[-1] :]
@@ -147,3 +151,20 @@ def curves(
         recipe.steps,
     )
     return torch.stack([done.watched[step]["test"] for step in sorted(done.watched)])
+
+
+def centred(episodes: Episodes) -> tuple[Episodes, Float[Tensor, "*batch 1 dy"]]:
+    """Episodes with the demonstrations' mean input and label taken off everything, and that mean label."""
+    x, y = episodes.x.mean(-2, keepdim=True), episodes.y.mean(-2, keepdim=True)
+    return Episodes(episodes.x - x, episodes.y - y, episodes.query - x, episodes.target - y), y
+
+
+def gd_reference(source: Source, seed: int, episodes: int) -> Float[Tensor, ""]:
+    """Test loss of one gradient step, ȳ + Σ_i (y_i − ȳ) (x_i − x̄)ᵀ A (x_q − x̄) / N, on the episodes of `curves`.
+
+    What a centred, preconditioned step can do without any softmax: A is fitted by least squares to training episodes.
+    """
+    matrix = fitted_preconditioner(centred(source.train.draw(FITTED, generator(FITTING, seed)))[0])
+    held, _ = centred(source.held(seed, episodes))
+    answers = predict_linear(preconditioned(held.x, held.y, matrix.to(held.x)), held.query)
+    return (answers - held.target).square().mean()

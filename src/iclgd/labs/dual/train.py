@@ -6,7 +6,7 @@ from itertools import groupby
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
 from iclgd.labs.dual.modifications import PLAIN
-from iclgd.labs.dual.small import Source, curves, find_task
+from iclgd.labs.dual.small import Source, curves, find_task, gd_reference
 from iclgd.labs.dual.spec import TrainCell
 from iclgd.results import Array, Result, array
 from iclgd.small.languages.prepare import prepare
@@ -49,9 +49,13 @@ def source_of(spec: TrainCell, tools: Tools) -> Source:
 
 
 def reference_losses(source: Source, seed: int, spec: TrainCell) -> list[Array]:
-    """What the layer is to be compared with: the best constant answer on the same test episodes."""
-    target = source.held(seed, spec.episodes).target
-    return [array(target.var(correction=0), quantity="reference", learner="best constant")]
+    """What the layer is to be compared with, on the same test episodes: the best constant, and one gradient step."""
+    constant = source.held(seed, spec.episodes).target.var(correction=0)
+    step = gd_reference(source, seed, spec.episodes)
+    return [
+        array(constant, quantity="reference", learner="best constant"),
+        array(step, quantity="reference", learner="centred gd step"),
+    ]
 
 
 def _spec(cell: Cell) -> TrainCell:
