@@ -32,7 +32,8 @@ SPLITS = ("own", "best")  # of scores into keys and query
 def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
     """What the cell's spec points to: the weights, and exactly what is asked."""
     episode, place = asked(_spec(cell), tools)
-    return {"weights": tools.weights(_spec(cell).model), "episode": episode.sha256(), "query": place}
+    named = episode.sha256() if episode.queries else None  # a query that is not there has no content to name
+    return {"weights": tools.weights(_spec(cell).model), "episode": named, "query": place}
 
 
 def asked(spec: HeadsCell, tools: Tools) -> tuple[Episode, int | None]:
