@@ -5,8 +5,35 @@ from dataclasses import replace
 import pytest
 import torch
 
-from iclgd.dual.modified import Augmented, Block, Modification, Negative, Regularised, RegularisedSlide, dual_of
-from iclgd.dual.small import ARMS, LINKS, NORMAL, Arm, Recipe, Source, Task, curves, find_task, loss, predict, start
+from iclgd.dual.modified import (
+    Arbitrary,
+    Augmented,
+    Block,
+    Centred,
+    Modification,
+    Negative,
+    Regularised,
+    RegularisedSlide,
+    dual_of,
+)
+from iclgd.dual.small import (
+    ARMS,
+    HIDDEN,
+    LINKS,
+    NORMAL,
+    PANELS,
+    Arm,
+    Recipe,
+    Source,
+    Task,
+    centred,
+    curves,
+    find_task,
+    gd_reference,
+    loss,
+    predict,
+    start,
+)
 from iclgd.errors import Refusal
 from iclgd.linear.train import Params
 from iclgd.tasks.regression import Episodes, Regression
@@ -116,3 +143,102 @@ def test_families_of_the_linear_lab_are_tasks_too() -> None:
 def test_a_seed_that_diverges_is_named() -> None:
     with pytest.raises(Refusal, match=r"diverge"):
         curves(same(find_task("exponential", 4, 6)), NORMAL, replace(SHORT, rate=1e30))
+
+
+def test_centred_episodes_have_no_mean_and_the_same_differences() -> None:
+    drawn = as_double(find_task("exponential", 3, 5).draw(7, torch.Generator().manual_seed(0)))
+    less, mean = centred(drawn)
+    assert less.x.mean(-2).abs().max() <= 1e-15
+    assert less.y.mean(-2).abs().max() <= 1e-15
+    assert torch.allclose(less.y + mean, drawn.y)
+    assert torch.allclose(less.target + mean, drawn.target)
+    assert torch.allclose(drawn.query[:, 0] - drawn.x[:, 0], less.query[:, 0] - less.x[:, 0])
+
+
+def test_the_reference_is_the_best_matrix_for_a_centred_step() -> None:
+    """No multiple of the identity does better, and a shift of inputs and labels changes nothing."""
+    task, recipe = find_task("linear", 3, 8), Recipe(test=4096)
+    found = gd_reference(same(task), recipe)
+    assert found.shape == (2,)
+    assert found[0] != found[1]
+
+    held, _ = centred(Source(task, task).held(1, 4096))
+    best = torch.stack([step_loss(held, rate * torch.eye(3)) for rate in torch.linspace(0.1, 3, 59)]).min()
+    assert float(found[1]) <= float(best) * 1.01
+    assert float(found[1]) < 0.6  # the best constant has 1
+
+    class Shifted:
+        def draw(self, episodes: int, generator: torch.Generator, /) -> Episodes:
+            x, y, query, target = task.draw(episodes, generator)
+            return Episodes(x + 2, y - 3, query + 2, target - 3)
+
+    assert torch.allclose(gd_reference(same(Shifted()), recipe), found, rtol=1e-3)
+
+
+def step_loss(held: Episodes, matrix: torch.Tensor) -> torch.Tensor:
+    weights = (held.y.mT @ held.x) / held.x.shape[-2] @ matrix
+    return (held.query @ weights.mT - held.target).square().mean()
+
+
+def test_the_reference_trains_on_the_train_side_and_is_judged_on_the_test_side() -> None:
+    near, far = find_task("linear", 3, 8), find_task("exponential", 3, 8)
+    recipe = Recipe(test=512)
+    crossed = gd_reference([Source(far, near)], recipe)
+    assert not torch.equal(crossed, gd_reference([Source(near, near)], recipe))
+    assert not torch.equal(crossed, gd_reference([Source(far, far)], recipe))
+
+
+def test_a_start_has_adapters_that_add_nothing_and_matrices_of_unit_rows() -> None:
+    params = start(400, 0, ("g1",))
+    assert set(params) == {"query", "key", "value", "g1_w1", "g1_w2"}
+    assert not params["g1_w2"].any()
+    assert params["g1_w2"].shape == (400, HIDDEN)
+    for name in ("query", "key", "value", "g1_w1"):
+        assert float(params[name].norm(dim=-1).mean()) == pytest.approx(1, rel=0.05)
+    assert not torch.equal(params["query"], params["key"])
+    assert torch.equal(params["query"], start(400, 0)["query"])
+    assert not torch.equal(params["query"], start(400, 1)["query"])
+
+
+def test_the_arms_are_the_slides_with_the_controls() -> None:
+    assert len({arm.name for arm in (NORMAL, *ARMS)}) == 1 + len(ARMS)
+    assert {arm.panel for arm in ARMS} == set(PANELS)
+    bases = [arm.base for arm in ARMS]
+    for base in (Regularised(0.5), Regularised(-0.5), RegularisedSlide(0.5), RegularisedSlide(-0.5)):
+        assert base in bases
+    for base in (
+        Negative(1, 0.1),
+        Negative(1, 0.5),
+        Negative(3, 0.1),
+        Negative(3, 0.5),
+        Arbitrary(3, 0.5),
+        Centred(1.0),
+    ):
+        assert base in bases
+    assert [arm.adapters for arm in ARMS if arm.adapters] == [("g1",), ("g2",), ("g1", "g2")]
+
+
+def test_each_adapter_goes_where_its_name_says() -> None:
+    params = moved(start(4, 0, ("g1", "g2")))
+    both = Arm("", "", Augmented(), ("g1", "g2")).modification(params)
+    assert torch.equal(both.value.w1, params["g1_w1"])
+    assert torch.equal(both.value.w2, params["g1_w2"])
+    assert torch.equal(both.key.w1, params["g2_w1"])
+    only = Arm("", "", Augmented(), ("g2",)).modification(params)
+    assert only.value is None
+    assert only.key is not None
+
+
+def test_held_episodes_are_a_seeds_own_and_of_the_test_side() -> None:
+    near, far = find_task("linear", 3, 8), find_task("exponential", 3, 8)
+    source = Source(far, near)
+    assert torch.equal(source.held(3, 5).x, source.held(3, 5).x)
+    assert not torch.equal(source.held(3, 5).x, source.held(4, 5).x)
+    assert torch.equal(source.held(3, 5).target, Source(near, near).held(3, 5).target)
+    assert source.held(3, 5).x.shape == (5, 8, 3)
+
+
+def test_a_sine_has_one_input() -> None:
+    assert find_task("sine", 1, 4).draw(2, torch.Generator().manual_seed(0)).x.shape == (2, 4, 1)
+    with pytest.raises(Refusal, match="one input, not 3"):
+        find_task("sine", 3, 4)
