@@ -8,16 +8,22 @@ import torch
 
 from iclgd.choices import parse_one
 from iclgd.errors import Refusal
+from iclgd.labs.dual.features import directions, random_scores
 from iclgd.labs.dual.heads import (
     ERROR,
+    LayerHeads,
     analyse,
+    analyse_features,
+    analyse_group,
     dual_of_group,
     features_needed,
     label_tokens,
     layer_heads,
     layers,
+    moved_keys,
     owners,
     participation,
+    with_sink,
 )
 from iclgd.labs.dual.model import softmax_dual
 from iclgd.labs.dual.modifications import MODIFICATIONS
@@ -91,6 +97,152 @@ def test_the_dual_of_a_head_has_the_kernel_of_its_own_keys(name: str) -> None:
             if group.sinks is not None:
                 whole = whole + torch.exp(group.sinks)
             assert (dual.denominator * key_unit * query_unit / whole - 1).abs().max() <= 1e-11
+
+
+@pytest.mark.parametrize("scale", [1.0, 60.0])  # with the heads' own kernels, and without
+def test_features_that_are_noise_fail_the_check_though_the_prediction_is_right(
+    scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject, query = tiny("llama", scale), PROMPTS.queries[0]
+    right = analyse(subject, PROMPTS, query, sizes=(8,))
+    assert right.kernel_residual.max() <= 1e-10
+    assert right.holds.all()
+
+    def noise(gram: torch.Tensor) -> torch.Tensor:
+        drawn = torch.randn(gram.shape, generator=torch.Generator().manual_seed(0), dtype=gram.dtype)
+        return (drawn / drawn.norm(dim=-1, keepdim=True)).tril() + torch.eye(gram.shape[-1])
+
+    monkeypatch.setattr("iclgd.labs.dual.heads.gram_root", noise)
+    wrong = analyse(subject, PROMPTS, query, sizes=(8,))
+    assert wrong.residual.max() <= 1e-12
+    assert wrong.kernel_residual.min() >= 0.1
+    assert not wrong.holds.any()
+
+
+def planted(seed: int = 0, sink: bool = False) -> LayerHeads:
+    """Two heads of the same keys: bos, demonstrations of 2 and 3 tokens whose last is the label, two own tokens."""
+    g = torch.Generator().manual_seed(seed)
+    keys, values = (torch.randn(1, 8, 5, generator=g, dtype=torch.float64).repeat(2, 1, 1) for _ in range(2))
+    query = torch.randn(2, 5, generator=g, dtype=torch.float64)
+    scores = (keys @ query[..., None])[..., 0]
+    sinks = torch.tensor([0.5, -1.0], dtype=torch.float64) if sink else None
+    owner = torch.tensor([-1, 0, 0, 1, 1, 1, -1, -1])
+    label = torch.tensor([0, 0, 1, 0, 0, 1, 0, 0], dtype=torch.bool)
+    output = (with_sink(scores, sinks)[:, None] @ values)[:, 0]
+    return LayerHeads(scores, keys, query, values, sinks, output, owner, label, 2)
+
+
+@pytest.mark.parametrize("sink", [False, True])
+def test_the_analysis_of_a_planted_layer_is_known(sink: bool) -> None:
+    layer = planted(sink=sink)
+    found = analyse_group(layer, 3)
+    for head in range(2):
+        whole = layer.scores[head].exp().sum() + (layer.sinks[head].exp() if sink else 0)
+        weights = layer.scores[head].exp() / whole
+        given = weights[:, None] * layer.values[head]
+        step, zero = given[1:6].sum(0), given[[0, 6, 7]].sum(0)
+        along = given @ step / step.square().sum()
+        demos = given[1:6]
+        update = sum(
+            torch.outer(layer.values[head, i], torch.exp(layer.keys[head] @ layer.keys[head, i])) for i in range(1, 6)
+        )
+        kernel = torch.exp(layer.keys[head] @ layer.keys[head].T)
+        squared = update @ torch.linalg.solve(kernel, update.T)  # ΔW ΔWᵀ D², from what ΔW says at the keys
+        wanted = {
+            "residual": 0.0,
+            "mass": weights[1:6].sum(),
+            "share": step.norm() / (step.norm() + zero.norm()),
+            "cosine": step @ zero / step.norm() / zero.norm(),
+            "span": demos.square().sum() ** 2 / (demos.T @ demos).square().sum(),
+            "rank": squared.trace() ** 2 / squared.square().sum(),
+            "own": 1.0,
+            "first": along[1],
+            "labels": along[2] + along[5],
+        }
+        for name, value in wanted.items():
+            assert float(found[name][head]) == pytest.approx(float(value), rel=1e-7, abs=1e-13), name
+        assert torch.allclose(found["steps"][head], step)
+        parts = torch.stack([along[1:3].sum(), along[3:6].sum(), 0 * along[0]])
+        assert torch.allclose(found["contributions"][head], parts)
+
+
+def test_an_output_that_is_not_the_heads_is_noticed() -> None:
+    layer = planted()
+    wrong = replace(layer, output=layer.output * 1.001)
+    assert analyse_group(wrong, 2)["residual"].tolist() == pytest.approx([0.001 / 1.001] * 2, rel=1e-6)
+
+
+def test_the_first_token_counts_only_where_the_first_demonstration_is_seen() -> None:
+    layer = planted()
+    late = replace(layer, owner=torch.tensor([-1, 1, 1, 2, 2, 2, -1, -1]))
+    assert analyse_group(late, 3)["first"].tolist() == [0, 0]
+
+
+def test_scores_that_are_not_products_get_points_and_no_random_features() -> None:
+    layer = planted()
+    capped = replace(layer, scores=torch.tanh(layer.scores))
+    capped = replace(capped, output=(capped.weights[:, None] @ capped.values)[:, 0])
+    assert analyse_group(capped, 2)["own"].tolist() == [0, 0]
+    assert analyse_group(capped, 2)["residual"].max() <= 1e-13
+    draws = [directions(4, 5, torch.Generator().manual_seed(0))]
+    assert all(value.isnan().all() for value in analyse_features(capped, draws).values())
+    assert all(value.isfinite().all() for value in analyse_features(layer, draws).values())
+
+
+def test_heads_are_handed_out_by_key_head_in_order() -> None:
+    layer = layers(tiny("llama"), PROMPTS, PROMPTS.queries[0])[0]
+    assert layer.group == 2
+    groups = list(layer.groups())
+    assert len(groups) == 2
+    for name in ("scores", "keys", "query", "values", "output"):
+        assert torch.equal(torch.cat([getattr(group, name) for group in groups]), getattr(layer, name))
+    assert all(torch.equal(group.keys[0], group.keys[1]) for group in groups)
+    with_sinks = list(replace(layer, sinks=torch.arange(4.0).double()).groups())
+    assert [group.sinks.tolist() for group in with_sinks] == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("sink", [False, True])
+def test_the_error_of_random_features_is_that_of_their_attention(sink: bool) -> None:
+    layer, w = planted(sink=sink), directions(6, 5, torch.Generator().manual_seed(1))
+    for keys, name in ((layer.keys, "random"), (moved_keys(layer), "moved")):
+        found = analyse_features(layer, [w])[name]
+        for head in range(2):
+            kernel = torch.exp(random_scores(keys[head], layer.query[head], w))
+            total = kernel.sum() + (layer.sinks[head].exp() if sink else 0)
+            guess = kernel @ layer.values[head] / total
+            wanted = (guess - layer.output[head]).norm() / layer.output[head].norm()
+            assert float(found[0, head]) == pytest.approx(float(wanted))
+
+
+@pytest.mark.parametrize("sink", [False, True])
+def test_moved_keys_have_their_mean_under_attention_at_minus_the_query(sink: bool) -> None:
+    layer = planted(sink=sink)
+    weights = layer.scores.softmax(-1)
+    mean = (weights[..., None] * moved_keys(layer)).sum(1)
+    assert torch.allclose(mean, -layer.query)
+
+
+def test_label_words_are_the_last_tokens_of_each_demonstration_without_its_separator() -> None:
+    two = replace(PROMPTS, demos=(Demo((5, 9, 20, 21), (20, 21)), Demo((6, 30), (30,))))
+    assert label_tokens(two, (7, 9)).long().tolist() == [0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0]
+    assert owners(two, (7, 9)).tolist() == [-1, 0, 0, 0, 0, 0, 1, 1, 1, -1, -1]
+
+
+def test_what_is_captured_is_what_the_prompt_says() -> None:
+    """Scores are k·q, the output is the weighted values, and label words stand where they stand."""
+    for layer in layers(tiny("llama", 3.0), PROMPTS, PROMPTS.queries[0]):
+        assert torch.allclose((layer.keys @ layer.query[..., None])[..., 0], layer.scores, atol=1e-12)
+        assert torch.allclose((layer.weights[:, None] @ layer.values)[:, 0], layer.output, atol=1e-12)
+        assert layer.label.nonzero()[:, 0].tolist() == [4, 9, 14, 19, 24]
+
+
+def test_random_features_of_a_query_are_drawn_by_its_seed_and_layer() -> None:
+    subject = tiny("llama")
+    one, same, other = (analyse(subject, PROMPTS, PROMPTS.queries[0], sizes=(8, 32), seed=s) for s in (0, 0, 1))
+    assert one.random.shape == (2, 3, 4)
+    assert torch.equal(one.random, same.random)
+    assert not torch.equal(one.random, other.random)
+    assert torch.equal(one.residual, other.residual)
 
 
 def test_keys_too_long_for_their_own_kernel_have_another_and_the_analysis_says_so() -> None:

@@ -8,15 +8,28 @@ import torch
 from iclgd.choices import parse_one
 from iclgd.errors import Refusal
 from iclgd.labs.dual.modifications import MODIFICATIONS, TRAINED
-from iclgd.labs.dual.modified import Augmented, Block, Modification, Negative, Regularised, RegularisedSlide, dual_of
+from iclgd.labs.dual.modified import (
+    Arbitrary,
+    Augmented,
+    Block,
+    Centred,
+    Modification,
+    Negative,
+    Regularised,
+    RegularisedSlide,
+    dual_of,
+)
 from iclgd.labs.dual.small import (
+    HIDDEN,
     LINKS,
     Recipe,
     Source,
     Task,
     adapters_of,
+    centred,
     curves,
     find_task,
+    gd_reference,
     loss,
     predict,
     start,
@@ -140,3 +153,95 @@ def test_members_keep_their_seeds_whoever_trains_beside_them() -> None:
 def test_a_rate_at_which_nothing_is_left_is_refused() -> None:
     with pytest.raises(Refusal, match=r"diverge"):
         curves(same(find_task("exponential", 4, 6)), PLAIN, replace(SHORT, rate=1e30))
+
+
+def test_centred_episodes_have_no_mean_and_the_same_differences() -> None:
+    drawn = as_double(find_task("exponential", 3, 5).draw(7, torch.Generator().manual_seed(0)))
+    less, mean = centred(drawn)
+    assert less.x.mean(-2).abs().max() <= 1e-15
+    assert less.y.mean(-2).abs().max() <= 1e-15
+    assert torch.allclose(less.y + mean, drawn.y)
+    assert torch.allclose(less.target + mean, drawn.target)
+    assert torch.allclose(drawn.query[:, 0] - drawn.x[:, 0], less.query[:, 0] - less.x[:, 0])
+
+
+def test_the_reference_is_the_best_matrix_for_a_centred_step() -> None:
+    """No multiple of the identity does better, and a shift of inputs and labels changes nothing."""
+    task = find_task("linear", 3, 8)
+    found = torch.stack([gd_reference(source, seed, 4096) for seed, source in same(task)])
+    assert found[0] != found[1]
+
+    held, _ = centred(Source(task, task).held(1, 4096))
+    best = torch.stack([step_loss(held, rate * torch.eye(3)) for rate in torch.linspace(0.1, 3, 59)]).min()
+    assert float(found[1]) <= float(best) * 1.01
+    assert float(found[1]) < 0.6  # the best constant has 1
+
+    class Shifted:
+        def draw(self, episodes: int, generator: torch.Generator, /) -> Episodes:
+            x, y, query, target = task.draw(episodes, generator)
+            return Episodes(x + 2, y - 3, query + 2, target - 3)
+
+    assert torch.allclose(gd_reference(Source(Shifted(), Shifted()), 1, 4096), found[1], rtol=1e-3)
+
+
+def step_loss(held: Episodes, matrix: torch.Tensor) -> torch.Tensor:
+    weights = (held.y.mT @ held.x) / held.x.shape[-2] @ matrix
+    return (held.query @ weights.mT - held.target).square().mean()
+
+
+def test_the_reference_trains_on_the_train_side_and_is_judged_on_the_test_side() -> None:
+    near, far = find_task("linear", 3, 8), find_task("exponential", 3, 8)
+    crossed = gd_reference(Source(far, near), 0, 512)
+    assert not torch.equal(crossed, gd_reference(Source(near, near), 0, 512))
+    assert not torch.equal(crossed, gd_reference(Source(far, far), 0, 512))
+
+
+def test_a_start_has_adapters_that_add_nothing_and_matrices_of_unit_rows() -> None:
+    params = start(400, 0, ("g1",))
+    assert set(params) == {"query", "key", "value", "g1_w1", "g1_w2"}
+    assert not params["g1_w2"].any()
+    assert params["g1_w2"].shape == (400, HIDDEN)
+    for name in ("query", "key", "value", "g1_w1"):
+        assert float(params[name].norm(dim=-1).mean()) == pytest.approx(1, rel=0.05)
+    assert not torch.equal(params["query"], params["key"])
+    assert torch.equal(params["query"], start(400, 0)["query"])
+    assert not torch.equal(params["query"], start(400, 1)["query"])
+
+
+def test_each_adapter_goes_where_its_name_says() -> None:
+    params = moved(start(4, 0, ("g1", "g2")))
+    both = with_params(Augmented(), params)
+    assert torch.equal(both.value.w1, params["g1_w1"])
+    assert torch.equal(both.value.w2, params["g1_w2"])
+    assert torch.equal(both.key.w1, params["g2_w1"])
+    only = with_params(Augmented(adapters="g2"), params)
+    assert only.value is None
+    assert only.key is not None
+
+
+def test_held_episodes_are_a_seeds_own_and_of_the_test_side() -> None:
+    near, far = find_task("linear", 3, 8), find_task("exponential", 3, 8)
+    source = Source(far, near)
+    assert torch.equal(source.held(3, 5).x, source.held(3, 5).x)
+    assert not torch.equal(source.held(3, 5).x, source.held(4, 5).x)
+    assert torch.equal(source.held(3, 5).target, Source(near, near).held(3, 5).target)
+    assert source.held(3, 5).x.shape == (5, 8, 3)
+
+
+def test_a_sine_has_one_input() -> None:
+    assert find_task("sine", 1, 4).draw(2, torch.Generator().manual_seed(0)).x.shape == (2, 4, 1)
+    with pytest.raises(Refusal, match="one input, not 3"):
+        find_task("sine", 3, 4)
+
+
+def test_the_usual_arms_are_those_of_the_slides_with_the_controls() -> None:
+    made = list(ARMS.values())
+    for wanted in (
+        *(form(alpha) for form in (Regularised, RegularisedSlide) for alpha in (0.5, -0.5)),
+        *(Negative(k, beta) for k in (1, 3) for beta in (0.1, 0.5)),
+        *(Augmented(adapters=adapters) for adapters in ("g1", "g2", "both")),
+        Arbitrary(3, 0.5),
+        Centred(1.0),
+    ):
+        assert wanted in made
+    assert [adapters_of(arm) for arm in made if adapters_of(arm)] == [("g1",), ("g2",), ("g1", "g2")]
