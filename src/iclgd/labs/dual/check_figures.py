@@ -13,6 +13,7 @@ DRAWN: dict[str, tuple[str, float, float | None]] = {
     "share": ("viridis", 0.0, 1.0),
     "cosine": ("RdBu_r", -1.0, 1.0),
     "directions": ("viridis", 1.0, None),
+    "label words": ("viridis", 0.0, 1.0),
     "same step": ("viridis", 0.0, 1.0),
 }
 
