@@ -37,7 +37,8 @@ def dual_heads(architecture: str) -> Arrays:
         episode = load_episode(str(little_task(Path(folder))), EpisodeSpec(k=4, queries=2))
     prompts = build_prompts(subject.tokenizer, episode, PromptSpec(), subject.room)
     query = prompts.queries[0]
-    found = {f"head/{name}": value for name, value in vars(heads.analyse(subject, prompts, query, sizes=(8, 32))).items()}
+    analysis = heads.analyse(subject, prompts, query, sizes=(8, 32))
+    found = {f"head/{name}": value for name, value in vars(analysis).items()}
     for count, pair in bound.sweep(subject, prompts, query, (1, 2), 2).items():
         for split, one in zip(("own split", "best split"), pair, strict=True):
             found |= {f"bound/{count}/{split}/{f.name}": getattr(one, f.name) for f in fields(one)}

@@ -178,6 +178,7 @@ def test_figures_show_the_quantities_that_they_name() -> None:
     assert maps["cosine"].images[0].get_clim() == (-1, 1)
     parts = drawings["parts"].figure.axes[0]
     assert np.allclose(parts.images[0].get_array(), [[0.3, 0.7], [0.3, 0.7]])
+    assert np.allclose(parts.images[0].get_clim(), (-0.7, 0.7))  # red and blue are as far from white
     (curves,) = [axes for axes in drawings["parts"].figure.axes if axes.lines]
     assert [line.get_label() for line in curves.lines] == ["own keys", "keys moved"]
     assert curves.lines[0].get_xydata().tolist() == [[16, 2.5], [64, 1.25]]
