@@ -86,7 +86,7 @@ class OneEpisode(EpisodeOptions):
     @model_validator(mode="before")
     @classmethod
     def _check_file(cls, given: Any) -> Any:
-        refuse_drawing([given.get("task")], given) if isinstance(given, dict) else None
+        refuse_drawing([given.get("task")], given, cls) if isinstance(given, dict) else None
         return given
 
 
@@ -108,9 +108,13 @@ class PromptOptions(Spec):
 DRAWING = ("k", "queries", "query_seed", "balanced", "seed", "seeds")
 
 
-def refuse_drawing(tasks: Any, given: dict[str, Any]) -> None:
-    """An episode file says which demonstrations and queries there are: fields that would draw them are refused."""
+def refuse_drawing(tasks: Any, given: dict[str, Any], kind: type[Spec] | None = None) -> None:
+    """An episode file says which demonstrations and queries there are: fields that would draw them are refused.
+
+    Those at the default of ``kind`` pass: a study's own file has them all.
+    """
     if any(str(task).endswith(".json") for task in tasks):
         for name in DRAWING:
-            if given.get(name) is not None:
+            field = kind.model_fields.get(name) if kind is not None else None
+            if str(given.get(name)) not in ("None", str(field.default if field else None)):
                 raise Refusal(f"an episode file holds its own demonstrations and queries: leave out `{name}`.")

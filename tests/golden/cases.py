@@ -1,23 +1,23 @@
 """Small cells of every lab, by name: functions that return arrays by name.
 
-All calls into the package are in the two modules beside this one, so that a change of its interface changes those
+All calls into the package are in the modules beside this one, so that a change of its interface changes those
 functions and not the stored arrays. Names say what is stored, not where the package keeps it.
 """
 
 from collections.abc import Callable
 from functools import partial
 
+from golden_dual import dual_heads, dual_trained
 from golden_models import (
     compare_embedded,
     compare_floor,
     compare_options,
     compare_tiny,
     compare_untrained,
-    dual_heads,
     trace_embedded,
     trace_tiny,
 )
-from golden_trained import ALL, RANDOM, dual_trained, language_arrays, linear_arrays, linear_optimum, noise
+from golden_trained import ALL, RANDOM, language_arrays, linear_arrays, linear_optimum, noise
 from torch import Tensor
 
 CASES: dict[str, Callable[[], dict[str, Tensor]]] = {

@@ -1,18 +1,15 @@
 """Cells on what is trained from scratch or known in closed form: regressions, regular languages, modified attention."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from iclgd.labs.dual import small
 from iclgd.labs.languages import run as languages
 from iclgd.labs.linear import run as linear
 from iclgd.metrics.nulls import noise_score
 from iclgd.small import optimum
-from iclgd.small.languages.prepare import Data, prepare
 from iclgd.tasks.regression import FAMILIES
 
 Arrays = dict[str, Tensor]
@@ -109,23 +106,7 @@ def language_arrays(**given: Any) -> Arrays:
 RANDOM = {"language": "random", "labels": "language", "min_length": 5, "max_length": 5, "languages": 20}
 
 
-# dual and claims
-
-
-def dual_trained() -> Arrays:
-    """Test losses by epoch and seed: all arms on one regression, the plain one on others and on words."""
-    recipe = small.Recipe(epochs=3, steps=8, batch=16, test=64)
-
-    def on(sources: Sequence[small.Source], arm: small.Arm) -> Tensor:
-        return small.curves(sources, arm, recipe)
-
-    tasks = {name: small.find_task(name, 4, 6) for name in (*small.LINKS, "relu")}
-    sources = {name: [small.Source(task, task)] * 3 for name, task in tasks.items()}
-    words = prepare(Data(language="((a|b)c)*", encoder="pca", max_length=6, dims=4, demos=6, seeds=3))
-    sources["((a|b)c)*"] = [small.Source(*pair) for pair in words.tasks(6, True)]
-    found = {f"{name}/normal": on(source, small.NORMAL) for name, source in sources.items()}
-    found |= {f"trigonometric/{arm.panel} {arm.name}": on(sources["trigonometric"], arm) for arm in small.ARMS}
-    return found
+# claims
 
 
 def noise() -> Arrays:

@@ -3,6 +3,7 @@
 import click
 
 from iclgd.choices import option_fields
+from iclgd.labs.dual.modifications import MODIFICATIONS
 from iclgd.learners import LEARNERS
 from iclgd.metrics import METRICS
 from iclgd.nulls import NULLS
@@ -10,7 +11,7 @@ from iclgd.registry import Registry
 from iclgd.report.page import Table
 from iclgd.report.terminal import say
 
-KINDS: tuple[Registry, ...] = (LEARNERS, METRICS, NULLS)
+KINDS: tuple[Registry, ...] = (LEARNERS, METRICS, NULLS, MODIFICATIONS)
 
 
 @click.command(epilog="An option is written behind the name: gd:rate=0.01:trains=all.")

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from iclgd.errors import Refusal
-from iclgd.models.capture import NAME, Edit, Interception, Prefix, Tape, expanded_cache, shared_cache
+from iclgd.models.capture import NAME, Interception, Modification, Prefix, Tape, expanded_cache, shared_cache
 from iclgd.models.hooks import Watch, announced, hooked
 from iclgd.models.layout import Layout, Part, Slot
 from iclgd.models.precision import CannotWiden, Widening, widened
@@ -69,16 +69,16 @@ class Subject:
         ids: Int[Tensor, "batch token"],
         rows: Int[Tensor, "batch row"],
         prefix: Prefix | None,
-        edit: Edit | None = None,
+        modification: Modification | None = None,
     ) -> Captured:
         """One forward pass over right-padded sequences behind a shared prefix, captured at ``rows``.
 
-        Padding on the right needs no mask: attention is causal and the rows asked for come before it. ``edit`` changes
-        the attention of these sequences, not the prefix's own, which was encoded before.
+        Padding on the right needs no mask: attention is causal and the rows asked for come before it. ``modification``
+        changes the attention of these sequences, not the prefix's own, which was encoded before.
         """
-        if edit is not None and self.capture != "registered":
+        if modification is not None and self.capture != "registered":
             raise Refusal(f"the attention of {type(self.model).__name__} can be looked at but not changed here.")
-        tape = Tape(rows, prefix if self.capture == "registered" else None, edit=edit)
+        tape = Tape(rows, prefix if self.capture == "registered" else None, modification=modification)
         outputs: dict[int, Tensor] = {}
         vectors: dict[int, Tensor] = {}
         blocks: dict[int, Tensor] = {}

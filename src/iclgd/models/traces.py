@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from iclgd.errors import Refusal
-from iclgd.models.capture import Edit, Prefix
+from iclgd.models.capture import Modification, Prefix
 from iclgd.models.layout import Slot
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
@@ -60,12 +60,12 @@ class Training:
 
 @dataclass(frozen=True)
 class Predictor:
-    """A subject, as it is now, behind a context that every query shares, its attention edited or not."""
+    """A subject, as it is now, behind a context that every query shares, its attention modified or not."""
 
     subject: Subject
     prefix: Prefix | None
     training: "Training | None" = None
-    edit: Edit | None = None
+    modification: Modification | None = None
     slots: Sequence[Slot] = ()  # what was trained, with what it was before
 
     def trace(self, prompts: Prompts, tokens: int = 1024, progress: Progress | None = None) -> Trace:
@@ -84,7 +84,7 @@ class Predictor:
             queries = [prompts.queries[i] for i in batch]
             ids = self.subject.tensor([query + prompts.labels[0] for query in queries])
             last = torch.tensor([[len(q) - 1, len(q) + len(prompts.labels[0]) - 1] for q in queries])
-            captured = self.subject.run(ids, last.to(ids.device), self.prefix, self.edit)
+            captured = self.subject.run(ids, last.to(ids.device), self.prefix, self.modification)
             for name in ("outputs", "vectors", "blocks"):
                 part = getattr(captured, name).to("cpu", keep)
                 whole.setdefault(name, torch.empty(total, *part.shape[1:], dtype=keep))[batch] = part
@@ -123,7 +123,7 @@ class Predictor:
             rows = torch.tensor(
                 [[len(query) - 1 + i for i in range(len(label))] for query in queries], device=ids.device
             )
-            vocabulary = self.subject.run(ids, rows, self.prefix, self.edit).vocabulary.to(keep).log_softmax(-1)
+            vocabulary = self.subject.run(ids, rows, self.prefix, self.modification).vocabulary.to(keep).log_softmax(-1)
             targets = torch.tensor(label, device=vocabulary.device).expand(len(queries), -1)
             columns.append(vocabulary.gather(-1, targets[..., None])[..., 0].mean(-1).cpu())
         return torch.stack(columns, -1)
