@@ -163,13 +163,10 @@ def repeat_line(lab: str, spec: LabSpec, folder: Path | None) -> str:
     plugins = [word for file in spec.plugin for word in ("--plugin", file)]  # the lab itself may come from one
     if folder is not None:
         return shlex.join(["iclgd", *plugins, *lab.split(), "--spec", str(folder.resolve() / SPEC)])
-    given = {name: value for name, value in spec.model_dump(mode="json").items() if value != _default(spec, name)}
+    usual = type(spec).of({}).model_dump(mode="json")
+    given = {name: value for name, value in spec.model_dump(mode="json").items() if value != usual[name]}
     words = [word for name, value in given.items() for word in _flag(name, value)]
     return shlex.join(["iclgd", *plugins, *lab.split(), *words])
-
-
-def _default(spec: LabSpec, name: str) -> Any:
-    return type(spec).model_construct().model_dump(mode="json", warnings=False).get(name)
 
 
 def _flag(name: str, value: Any) -> list[str]:

@@ -43,9 +43,9 @@ def draw_rates(comparison: Comparison) -> Figure:
         rates = [float(choice["rate"]) for choice in chosen]
         for panel, metric in zip(axes[0], names, strict=False):
             _line(panel, rates, likeness(comparison, chosen, metric), colour, kind)
-            for title, (what, style) in BESIDE.items():
+            for title, (what, dashes) in BESIDE.items():
                 means = [e.mean for e in likeness(comparison, chosen, metric, **what)]
-                panel.plot(rates, means, color=colour, linestyle=style, linewidth=0.9, label=f"{kind}: {title}")
+                panel.plot(rates, means, color=colour, linestyle=dashes, linewidth=0.9, label=f"{kind}: {title}")
         for metric, style in (("accuracy", "-"), ("calibrated", "--")):
             means = [_over_tasks(comparison, choice.label, metric) for choice in chosen]
             looks: dict[str, Any] = {"linestyle": style, "marker": "o", "markersize": 2.5}
