@@ -1,5 +1,16 @@
 """The checker of types and shapes in signatures; an int passes for a float, as Python has it."""
 
-from beartype import BeartypeConf, beartype
+from typing import Any
 
-checked = beartype(conf=BeartypeConf(is_pep484_tower=True))
+from beartype import BeartypeConf, beartype
+from beartype.roar import BeartypeDecorHintPep673Exception
+
+_check: Any = beartype(conf=BeartypeConf(is_pep484_tower=True))
+
+
+def checked(thing: Any) -> Any:
+    """What is given, checked at every call; a method that returns Self cannot be and stays as it is."""
+    try:
+        return _check(thing)
+    except BeartypeDecorHintPep673Exception:
+        return thing

@@ -4,21 +4,8 @@ import pytest
 import torch
 
 from iclgd.errors import Refusal
-from iclgd.tasks.regression import (
-    FAMILIES,
-    KURTOSIS,
-    Episodes,
-    GaussianProcess,
-    Inputs,
-    LinearMap,
-    Quadratic,
-    Regression,
-    ReluNetwork,
-    Sine,
-    Sparse,
-    Tree,
-    corrupt,
-)
+from iclgd.tasks.laws import KURTOSIS, GaussianProcess, Inputs, LinearMap, Quadratic, ReluNetwork, Sine, Sparse, Tree
+from iclgd.tasks.regression import FAMILIES, Episodes, Regression, corrupt
 
 torch.set_num_threads(1)
 F64 = torch.float64

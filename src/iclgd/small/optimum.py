@@ -15,7 +15,8 @@ from iclgd.errors import Refusal
 from iclgd.metrics.functions import half_square
 from iclgd.small import learners
 from iclgd.small.learners import W, X, Y
-from iclgd.tasks.regression import Episodes, LinearMap, Regression
+from iclgd.tasks.laws import LinearMap
+from iclgd.tasks.regression import Episodes, Regression
 
 Matrix = Float[Tensor, "dx dx"]
 LinearLearner = Callable[[X, Y], W]

@@ -13,7 +13,8 @@ from iclgd.small import attention, construct, learners, optimum
 from iclgd.small import weights as weights_
 from iclgd.small.attention import Weights
 from iclgd.small.references import REFERENCES, candidates, linear
-from iclgd.tasks.regression import FAMILIES, Inputs, LinearMap, Regression
+from iclgd.tasks.laws import Inputs, LinearMap
+from iclgd.tasks.regression import FAMILIES, Regression
 
 torch.set_num_threads(1)
 F64 = torch.float64

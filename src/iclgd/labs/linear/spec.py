@@ -1,0 +1,141 @@
+"""What a study of the linear lab is asked for, and what changes the numbers of one of its cells."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import BeforeValidator, model_validator
+
+from iclgd.choices import some_of
+from iclgd.lab import Cell, LabSpec
+from iclgd.small.known import REFERENCES
+from iclgd.spec import Seed, Seeds, Spec, option, unique
+
+if TYPE_CHECKING:
+    from iclgd.small.models import Transformer
+    from iclgd.tasks.regression import Regression
+
+LEARNERS = f"Learners to hold it against, separated by commas: {', '.join(REFERENCES)}."
+SINE, MLP = 40, 0.003  # the width of the MLP for sine, and the usual rate with one
+
+
+class TrainOptions(Spec):
+    """Family, model and training: all that one seed's numbers depend on besides the seed."""
+
+    task: str = option("linear", "linear, gaussian, skewed, sine, sine-one-key, sparse, quadratic, relu or tree.")
+    dx: int = option(10, "Inputs.  [default: 10; 1 for sine]", ge=1)
+    dy: int = option(1, "Outputs.", ge=1)
+    k: int = option(10, "Demonstrations in an episode.", ge=1)
+    noise: float = option(0.0, "Standard deviation of the noise on the demonstrations' labels.", ge=0)
+    layers: int = option(1, "Layers of attention.", ge=1)
+    heads: int = option(1, "Heads of a layer.", ge=1)
+    attention: str = option("linear", "linear, softmax, exponential, relu or rbf.")
+    shared: bool = option(False, "The same weights in every layer.")
+    width: int = option(0, "Put an MLP of this width in front; 0: none.  [default: 0; 40 for sine]", ge=0)
+    hidden: int = option(160, "Hidden units of that MLP.", ge=1)
+    steps: int = option(4000, "Training steps.", ge=1)
+    batch: int = option(64, "Episodes in a step.", ge=1)
+    rate: float = option(0.02, "Adam's learning rate.  [default: 0.02; 0.003 with an MLP]", gt=0)
+    clip: float = option(0.1, "Clip the gradient to this norm.", gt=0)
+    episodes: int = option(4000, "Fresh episodes to judge on.", ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, given: Any) -> Any:
+        """What depends on the family or on the MLP is written into the spec, so that its key holds the value itself."""
+        if not isinstance(given, dict):
+            return given
+        sine = str(given.get("task", "")).startswith("sine")
+        usual: dict[str, Any] = {"dx": 1, "width": SINE} if sine else {}
+        filled = usual | {name: value for name, value in given.items() if value is not None}
+        return ({"rate": MLP} if str(filled.get("width", 0)) != "0" else {}) | filled
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Whatever cannot be drawn or built is refused here, before anything is trained."""
+        from iclgd.tasks.laws import Sine
+
+        self.model  # noqa: B018  refuses what cannot be built
+        if isinstance(self.family.function, Sine) and not self.width:
+            raise ValueError("a sine is not linear in its input; give the model an MLP with `width` 40")
+        return self
+
+    @property
+    def family(self) -> "Regression":
+        from iclgd.tasks.regression import FAMILIES
+
+        return FAMILIES[self.task](self.dx, self.dy, self.k, self.noise)
+
+    @property
+    def model(self) -> "Transformer":
+        from iclgd.small.models import Transformer
+
+        return Transformer(
+            self.dx, self.dy, self.layers, self.heads, self.attention, self.shared, self.width, self.hidden
+        )
+
+    @property
+    def plain(self) -> bool:
+        """One linear layer on the tokens themselves: the case with a construction to lay beside."""
+        return self.attention == "linear" and self.layers == 1 and self.heads == 1 and not self.width
+
+
+class TrainCell(TrainOptions):
+    """One seed."""
+
+    learners: some_of(REFERENCES, ("gd",))  # type: ignore[valid-type]
+    seed: Seed
+
+
+class TrainSpec(TrainOptions, LabSpec):
+    """Train self-attention on regressions in context, and hold it against learners at their best on the same family.
+
+    The learners take as many steps as the model has layers. Seeds are trained together, as one tensor program.
+    """
+
+    learners: Annotated[tuple[str, ...], BeforeValidator(unique)] = option(("gd",), LEARNERS)
+    seeds: Seeds = option(tuple(range(8)), "How many initialisations, or which: 8, or 3,4,5.  [default: 8]")
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        for name in self.learners:
+            REFERENCES[name]
+        return self
+
+    def cells(self) -> list[Cell]:
+        return [Cell("linear train", self.part(TrainCell, seed=seed), {"seed": seed}, "train") for seed in self.seeds]
+
+    def title(self) -> str:
+        return f"linear-{self.task}"
+
+
+class OptimumCell(Spec):
+    """A linear family, and how far to tune."""
+
+    task: str = option("linear", "linear, gaussian or skewed.")
+    dx: int = option(10, "Inputs.", ge=1)
+    k: int = option(10, "Demonstrations in an episode.", ge=1)
+    noise: float = option(0.0, "Standard deviation of the noise on the demonstrations' labels.", ge=0)
+    steps: int = option(3, "The most steps to tune GD and GD++ for.", ge=1)
+    sample: int = option(5000, "Episodes whose inputs the tuned risks average over.", ge=1)
+
+    @model_validator(mode="after")
+    def _linear(self) -> Self:
+        from iclgd.small.optimum import weights_of
+
+        weights_of(self.family)
+        return self
+
+    @property
+    def family(self) -> "Regression":
+        from iclgd.tasks.regression import FAMILIES
+
+        return FAMILIES[self.task](self.dx, 1, self.k, self.noise)
+
+
+class OptimumSpec(OptimumCell, LabSpec):
+    """The best that each learner can do on a linear family, without training anything."""
+
+    def cells(self) -> list[Cell]:
+        return [Cell("linear optimum", self.part(OptimumCell))]
+
+    def title(self) -> str:
+        return f"optimum-{self.task}"
