@@ -3,14 +3,14 @@
 from typing import Any
 
 from beartype import BeartypeConf, beartype
-from beartype.roar import BeartypeDecorHintPep673Exception
+from beartype.roar import BeartypeDecorHintException
 
 _check: Any = beartype(conf=BeartypeConf(is_pep484_tower=True))
 
 
 def checked(thing: Any) -> Any:
-    """What is given, checked at every call; a method that returns Self cannot be and stays as it is."""
+    """What is given, checked at every call; what has a hint that cannot be checked (Self, a protocol) stays as it is."""
     try:
         return _check(thing)
-    except BeartypeDecorHintPep673Exception:
+    except BeartypeDecorHintException:
         return thing
