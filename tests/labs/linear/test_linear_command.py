@@ -65,7 +65,7 @@ def test_the_command_it_prints_shows_the_same_without_training(run, capsys):
 def test_what_is_shown_fits_a_hundred_columns_and_says_what_was_run(run):
     _, shown = run
     assert max(len(line) for line in shown.splitlines() if not line.startswith(("page", "repeat"))) <= 100
-    for part in ("k = 5", "1 layer of linear attention", "2 seeds × 20 steps", "null: untrained", "after layer 1"):
+    for part in ("k = 5", "1 layer of linear attention", "2 seeds × 20 steps", "null: untrained", "After each layer"):
         assert part in shown
 
 

@@ -55,8 +55,7 @@ def _spec(study: Study) -> TrainSpec:
 def subtitle(spec: TrainSpec) -> str:
     return (
         f"{spec.task} · {spec.dx} → {spec.dy} · k = {spec.k} · {counted(spec.layers, 'layer')} of {spec.attention} "
-        f"attention · {counted(len(spec.seeds), 'seed')} × {spec.steps} steps of {spec.batch} · "
-        f"judged on {spec.episodes} fresh episodes"
+        f"attention · {counted(len(spec.seeds), 'seed')} × {spec.steps} steps of {spec.batch}"
     )
 
 
@@ -189,17 +188,14 @@ def layers_table(study: Study) -> Table:
     for layer in first.coordinates["layer"]:
         spd = by_seed(study, {"layer": layer, "metric": "spd"}, quantity="likeness by layer")  # [seed, learner]
         order = np.argsort(spd.mean(0), kind="stable")[:NEAREST]
-        near: list[Entry] = []
-        for i in order:
-            near += [str(first.coordinates["learner"][i]), estimate(spd[:, i])]
-        rows.append([f"after layer {layer}", *near])
-    return Table(["", *(word for _ in range(len(rows[0]) // 2) for word in ("nearest", "SPD"))], rows)
+        rows += [[str(layer), str(first.coordinates["learner"][i]), estimate(spd[:, i])] for i in order]
+    return Table(["layer", "nearest", "SPD"], rows)
 
 
 def _read_learners(spec: TrainSpec) -> str:
     sure = "no interval: 1 seed" if len(spec.seeds) == 1 else "95% over seeds, Student's t, in brackets"
     return (
-        f"loss: ½ squared error on the same fresh episodes ({sure}). cosine: of the sensitivities ∂ŷ/∂x to the query; "
+        f"loss: ½ squared error on the same {spec.episodes} fresh episodes ({sure}). cosine: of the sensitivities ∂ŷ/∂x to the query; "
         "untrained: the same before the first step. SPD: mean squared distance of predictions."
     )
 
