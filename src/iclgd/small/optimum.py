@@ -15,7 +15,7 @@ from iclgd.errors import Refusal
 from iclgd.metrics.functions import half_square
 from iclgd.small import learners
 from iclgd.small.learners import W, X, Y
-from iclgd.tasks.laws import LinearMap
+from iclgd.tasks.laws import LinearMap, Quadratic
 from iclgd.tasks.regression import Episodes, Regression
 
 Matrix = Float[Tensor, "dx dx"]
@@ -114,11 +114,21 @@ def first_rate(task: Regression, sample: Episodes) -> float:
     """The best rate of one step: in closed form if the family is linear, else by least squares on the sample."""
     if isinstance(task.function, LinearMap):
         return one_step(task)[0]
+    if not has_linear_part(task):
+        raise Refusal("the best gradient step has rate 0 here: the labels have no linear part; choose another.")
     answer = learners.predict(learners.averaging(sample.x, sample.y), sample.query)
     rate = float((answer * sample.target).sum() / answer.square().sum())
     if rate <= 0:
-        raise Refusal("no gradient step helps on this family: its labels have no linear part; choose another family.")
+        raise Refusal(f"the linear part of these labels is lost in the noise of {len(answer)} episodes; draw more.")
     return rate
+
+
+def has_linear_part(task: Regression) -> bool:
+    """Whether E[y x] is other than 0 given the function: a quadratic of a law that is symmetric about 0 has none.
+
+    E[y_q ŷ_q] of a gradient step is η ‖E[y x]‖² on average, so without one the best rate is 0.
+    """
+    return not isinstance(task.function, Quadratic) or task.inputs.law == "exponential"
 
 
 def best_gd(task: Regression, sample: Episodes, steps: int) -> tuple[float, float]:

@@ -82,6 +82,9 @@ def neighbours(task: Regression, sample: Episodes, steps: int) -> dict[str, Pred
     return {f"{k} nearest": nearest(k)}
 
 
+SIZED = {"gd", "gd++", "momentum", "preconditioned", "ridge"}
+"""Linear learners whose size is tuned: the best size is 0 where the labels have no linear part."""
+
 STEPS = {"gd": (1, 2, 3, 5, 8, 12), "gd++": (2, 3), "momentum": (2, 4), "newton": (1, 2, 3, 4, 6, 8)}
 """The numbers of steps tried for learners that have one; the others are tried once."""
 
@@ -90,7 +93,7 @@ def candidates(task: Regression, sample: Episodes) -> dict[str, Predict]:
     """All learners, each at the numbers of steps in ``STEPS``. Ridge without noise is least squares and is left out."""
     found: dict[str, Predict] = {}
     for name, builder in REFERENCES.items():
-        if name == "ridge" and not task.noise:
+        if (name == "ridge" and not task.noise) or (name in SIZED and not optimum.has_linear_part(task)):
             continue
         for steps in STEPS.get(name, (1,)):
             found |= builder(task, sample, steps)

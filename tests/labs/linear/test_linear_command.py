@@ -10,11 +10,13 @@ import pytest
 
 import iclgd.labs  # noqa: F401
 from iclgd.cli import main
+from iclgd.labs.linear.run import together
 from iclgd.labs.linear.spec import OptimumSpec, TrainSpec
 from iclgd.small.known import REFERENCES
 from iclgd.small.models import KINDS
 from iclgd.study import open_study
 from iclgd.tasks.regression import FAMILIES
+from iclgd.tools import Tools
 
 SMALL = ["--dx", "3", "--k", "5", "--seeds", "2", "--steps", "20", "--batch", "8", "--episodes", "60"]
 
@@ -124,3 +126,34 @@ def test_help_does_not_import_torch():
         "main(['linear', 'train', '--help']); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_learners_are_honoured_behind_an_mlp_and_beside_its_own():
+    given = {"task": "sine", "steps": 2, "batch": 4, "episodes": 20, "seeds": 1, "width": 4, "hidden": 4}
+    for learners, names in (({}, []), ({"learners": "gd,nearest"}, ["gd ×1", "3 nearest"])):
+        (result,) = together(TrainSpec.of(given | learners).cells(), Tools())
+        held = [one.labels["learner"] for one in result.select(quantity="likeness")]
+        assert [name for name in held if name != "zero"] == ["gd ×1 on learned features", *names]
+        assert TrainSpec.of(given | learners).learners == tuple(learners.get("learners", "").split(",")) or not learners
+
+
+def test_no_learner_at_all_is_refused_where_there_is_no_mlp(capsys):
+    assert "--learners needs at least one name" in refused(capsys, "train", "--learners", "")
+
+
+def test_a_family_without_a_linear_part_is_refused_by_name_whatever_a_sample_says(capsys):
+    for name in ("gd", "gd++", "momentum", "preconditioned", "ridge"):
+        error = refused(capsys, "train", "--task", "quadratic", "--learners", f"nearest,{name}")
+        assert f"{name} at its best answers 0" in error
+    assert "no linear part" in refused(capsys, "train", "--task", "quadratic")
+    assert TrainSpec.of({"task": "quadratic", "learners": "nearest,averaging"}).learners == ("nearest", "averaging")
+
+
+def test_the_reference_on_learned_features_does_not_depend_on_how_many_seeds_there_are():
+    given = {"task": "sine", "steps": 3, "batch": 4, "episodes": 20, "width": 4, "hidden": 4}
+    found = []
+    for seeds in ("0", "0,5,6"):
+        result = next(iter(together(TrainSpec.of(given | {"seeds": f"{seeds},"}).cells(), Tools())))
+        (own,) = result.select(quantity="loss", learner="gd ×1 on learned features")
+        found.append(float(own.values))
+    assert found[0] == found[1]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BeforeValidator, model_validator
 
-from iclgd.choices import some_of
+from iclgd.choices import parse_one, some_of
 from iclgd.lab import Cell, LabSpec
 from iclgd.small.known import REFERENCES
 from iclgd.spec import Seed, Seeds, Spec, option, unique
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from iclgd.small.models import Transformer
     from iclgd.tasks.regression import Regression
 
-LEARNERS = f"Learners to hold it against, separated by commas: {', '.join(REFERENCES)}."
+LEARNERS = (
+    f"Learners to hold it against, separated by commas: {', '.join(REFERENCES)}. An MLP has its own, gd on learned "
+    "features, beside those named.  [default: gd; none with an MLP]"
+)
 SINE, MLP = 40, 0.003  # the width of the MLP for sine, and the usual rate with one
 
 
@@ -46,7 +49,7 @@ class TrainOptions(Spec):
         sine = str(given.get("task", "")).startswith("sine")
         usual: dict[str, Any] = {"dx": 1, "width": SINE} if sine else {}
         filled = usual | {name: value for name, value in given.items() if value is not None}
-        return ({"rate": MLP} if str(filled.get("width", 0)) != "0" else {}) | filled
+        return ({"rate": MLP, "learners": ()} if str(filled.get("width", 0)) != "0" else {}) | filled
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -96,8 +99,19 @@ class TrainSpec(TrainOptions, LabSpec):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        for name in self.learners:
-            REFERENCES[name]
+        """A learner that is not there, or has nothing to learn, is refused before anything is drawn or trained."""
+        from iclgd.small.optimum import has_linear_part
+        from iclgd.small.references import SIZED
+
+        if not self.learners and not self.width:
+            raise ValueError("`learners` needs at least one name")
+        chosen = [parse_one(name, REFERENCES) for name in self.learners]
+        idle = [choice.kind for choice in chosen if choice.kind in SIZED]
+        if idle and not has_linear_part(self.family):
+            raise ValueError(
+                f"the labels of {self.task} have no linear part, so {idle[0]} at its best answers 0, which the "
+                "table has anyway; name other `learners`, for instance nearest"
+            )
         return self
 
     def cells(self) -> list[Cell]:
