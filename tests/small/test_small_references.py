@@ -7,12 +7,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iclgd.choices import parse_one
 from iclgd.errors import Refusal
 from iclgd.metrics import functions as compare
 from iclgd.small import attention, construct, learners, optimum
 from iclgd.small import weights as weights_
 from iclgd.small.attention import Weights
-from iclgd.small.references import REFERENCES, candidates, linear
+from iclgd.small.kernels import KERNELS
+from iclgd.small.known import REFERENCES
+from iclgd.small.references import candidates, linear
 from iclgd.tasks.laws import Inputs, LinearMap
 from iclgd.tasks.regression import FAMILIES, Regression
 
@@ -110,6 +113,122 @@ def test_every_reference_beats_nothing_on_its_family(family):
     sample, held = drawn(500, seed=1, task=task), drawn(4000, seed=2, task=task)
     zero = float(held.target.square().mean()) / 2
     for learner in REFERENCES:
-        for name, predict in REFERENCES[learner](task, sample, 2).items():
-            if name != "averaging" and name != "newton ×2":  # untuned: may overshoot or fall short
+        for name, predict in built(learner, task, sample, 2).items():
+            if name not in ("averaging", "newton ×2", "zero"):  # untuned: may overshoot or fall short
                 assert compare.loss(predict, held) < zero, name
+
+
+def built(name, task, sample, steps):
+    return parse_one(name, REFERENCES).make()(task, sample, steps)
+
+
+def test_preconditioned_steps_are_as_many_as_asked_and_better_than_fewer_and_than_plain_ones():
+    task = Regression(Inputs(torch.diag(torch.tensor([1, 0.5, 0.25], dtype=F64))), LinearMap.isotropic(3), 40)
+    sample, fresh = drawn(1500, seed=1, task=task), drawn(4000, seed=2, task=task)
+    risks = []
+    for steps in (1, 2):
+        matrices, tuned_risk = optimum.best_preconditioners(task, sample, steps)
+        assert matrices.shape == (steps, 3, 3)
+        risk = float(optimum.risk(lambda x, y, m=matrices: learners.preconditioned_steps(x, y, m), fresh, task))
+        assert risk == pytest.approx(tuned_risk, rel=0.1)  # on inputs it was not tuned on
+        assert risk < 1.02 * optimum.best_gd(task, fresh, steps)[1]
+        risks.append(risk)
+        ((name, predict),) = built("preconditioned", task, sample, steps).items()
+        assert name == f"preconditioned gd ×{steps}"
+        w = fresh.x.new_zeros(4000, 1, 3)
+        for matrix in matrices:
+            w = w - (w @ fresh.x.mT - fresh.y.mT) @ fresh.x / 40 @ matrix
+        torch.testing.assert_close(predict(fresh), fresh.query @ w.mT)
+    assert risks[0] > 1.5 * risks[1]
+
+
+def test_one_preconditioned_step_is_the_closed_form():
+    task = Regression(Inputs.normal(3), LinearMap.isotropic(3), 12)
+    matrices, _ = optimum.best_preconditioners(task, drawn(50, task=task), 1)
+    torch.testing.assert_close(matrices[0], 12 / 16 * torch.eye(3, dtype=F64))
+
+
+def test_the_delta_rule_as_a_reference_is_sgd_in_order_over_and_over():
+    sample, episodes = drawn(300, seed=1), drawn(20, queries=2, seed=2)
+    ((name, predict),) = built("delta", TASK, sample, 2).items()
+    assert name == "delta rule ×2"
+
+    def sgd(rate, data):
+        w = data.x.new_zeros(len(data.x), 1, 5)
+        for i in [*range(8), *range(8)]:
+            x, y = data.x[:, i, :, None], data.y[:, i, :, None]
+            w = w - rate * (w @ x - y) @ x.mT
+        return w
+
+    tried = torch.linspace(0.2, 4, 39).tolist()
+    losses = {r: compare.loss(lambda e, r=r: e.query @ sgd(r, e).mT, sample) for r in tried}
+    best = min(losses, key=losses.get)
+    assert 0.5 < best < 3.5
+    gap = compare.loss(predict, sample) / losses[best]
+    assert 0.95 < gap < 1.05
+    rates = torch.linspace(best - 0.8, best + 0.8, 161).tolist()
+    assert min(float((predict(episodes) - episodes.query @ sgd(r, episodes).mT).abs().max()) for r in rates) < 0.02
+
+
+def test_mesa_as_a_reference_is_ridge_at_its_best_penalty():
+    task = Regression(Inputs.normal(4), LinearMap.isotropic(4), 10, noise=0.8)
+    sample, episodes = drawn(800, seed=1, task=task), drawn(20, queries=3, seed=2, task=task)
+    (mesa,), (ridge,) = (built(name, task, sample, 1).values() for name in ("mesa", "ridge"))
+    torch.testing.assert_close(mesa(episodes), ridge(episodes), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "exponential", "linear"])
+def test_functional_descent_as_a_reference_is_at_the_best_rate_of_its_kernel(kernel):
+    sample = drawn(300, seed=1)
+    ((name, predict),) = built(f"kernel:kernel={kernel}", TASK, sample, 2).items()
+    assert name == f"kernel {kernel} ×2"
+    own = compare.loss(predict, sample)
+    for rate in torch.logspace(-1.5, 1.5, 61).tolist():
+        answer = learners.functional_gd(sample.x, sample.y, sample.query, KERNELS[kernel], rate, 2)
+        assert own <= float(compare.half_square(answer, sample.target)) * (1 + 1e-6)
+    if kernel == "linear":
+        rate = optimum.tuned(
+            lambda p: lambda x, y: learners.gd(x, y, p[0], 2), torch.tensor([6.0], dtype=F64), sample, TASK
+        )[0]
+        gd = learners.predict(learners.gd(sample.x, sample.y, float(rate), 2), sample.query)
+        assert float((predict(sample) - gd).norm() / gd.norm()) < 0.1
+
+
+def test_an_unknown_kernel_is_refused():
+    with pytest.raises(Refusal, match='no kernel "rbg". Did you mean rbf'):
+        parse_one("kernel:kernel=rbg", REFERENCES)
+
+
+def test_zero_answers_zero_with_no_direction():
+    episodes = drawn(10, queries=6, task=Regression(Inputs.normal(5), LinearMap.isotropic(5, dy=2), 8))
+    task = Regression(Inputs.normal(5), LinearMap.isotropic(5, dy=2), 8)
+    (zero,) = built("zero", task, episodes, 1).values()
+    seen = compare.view(zero, episodes)
+    assert seen.answer.shape == (10, 6, 2)
+    assert not seen.answer.any()
+    other = compare.view(linear(learners.averaging), episodes)
+    alike = compare.likeness(seen, other, episodes.query)
+    assert math.isnan(alike.cosine)
+    assert alike.spd == pytest.approx(float(other.answer.square().sum(-1).mean()))
+
+
+def test_the_cosine_leaves_out_what_has_no_direction():
+    a = compare.View(torch.zeros(2, 1, 1), torch.tensor([[[[1.0, 0.0]]], [[[0.0, 0.0]]]]))
+    b = compare.View(torch.zeros(2, 1, 1), torch.tensor([[[[1.0, 1.0]]], [[[3.0, 1.0]]]]))
+    assert compare.likeness(a, b, torch.ones(2, 1, 2)).cosine == pytest.approx(0.5**0.5)
+
+
+def test_candidates_hold_every_learner_once_zero_among_them():
+    task = FAMILIES["gaussian"](3, 1, 6, 0.5)
+    names = list(candidates(task, drawn(40, task=task)))
+    for name in ("zero", "gd ×12", "gd++ ×3", "momentum ×4", "newton ×8", "preconditioned gd ×1", "delta rule ×1"):
+        assert name in names
+    for name in ("kernel rbf ×1", "least squares", "averaging", "3 nearest", "ridge"):
+        assert name in names
+    assert "mesa" not in names
+    clean = FAMILIES["gaussian"](3, 1, 6, 0.0)
+    assert "ridge" not in candidates(clean, drawn(40, task=clean))
+    flat = FAMILIES["quadratic"](3, 1, 6, 0.5)
+    left = candidates(flat, drawn(40, task=flat))
+    assert {"zero", "least squares", "averaging", "3 nearest", "kernel rbf ×1"} <= set(left)
+    assert not {"ridge", "gd ×1", "delta rule ×1", "preconditioned gd ×1"} & set(left)

@@ -25,7 +25,7 @@ class View(NamedTuple):
 
 class Likeness(NamedTuple):
     cosine: float
-    """Mean cosine of the sensitivities (von Oswald's "model cos")."""
+    """Mean cosine of the sensitivities (von Oswald's "model cos"), where both are other than 0; nan where none is."""
     distance: float
     """Mean norm of their difference ("model diff")."""
     prediction: float
@@ -60,12 +60,19 @@ def likeness(a: View, b: View, query: Float[Tensor, "*batch query dx"]) -> Liken
     if query.shape[-2] >= query.shape[-1]:
         implied = implied_weights(gap, query).square().sum((-2, -1)).mean()  # linear in the answers
     return Likeness(
-        float(cosine_similarity(a.sensitivity.flatten(-2), b.sensitivity.flatten(-2), dim=-1).mean()),
+        _cosine(a.sensitivity.flatten(-2), b.sensitivity.flatten(-2)),
         float(difference.norm(dim=-1).mean()),
         float(gap.norm(dim=-1).mean()),
         float(gap.square().sum(-1).mean()),
         float(implied),
     )
+
+
+def _cosine(a: Float[Tensor, "*batch query size"], b: Float[Tensor, "*batch query size"]) -> float:
+    """The mean cosine over what has a direction; nan if nothing has."""
+    there = (a != 0).any(-1) & (b != 0).any(-1)
+    cosine = cosine_similarity(a, b, dim=-1)
+    return float(cosine.mean() if there.all() else cosine[there].mean())
 
 
 def half_square(

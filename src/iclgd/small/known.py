@@ -14,11 +14,15 @@ for _name, _builder, _summary in (
     ("gd", "gd", "Gradient descent from 0 at its best rate."),
     ("gd++", "gdpp", "Gradient descent that also shrinks the inputs."),
     ("momentum", "momentum", "Heavy-ball gradient descent."),
-    ("preconditioned", "preconditioned", "A gradient step with a matrix for a rate."),
+    ("preconditioned", "preconditioned", "Gradient descent with a matrix for a rate, its own at each step."),
     ("ridge", "ridge", "Ridge regression at its best penalty."),
     ("newton", "newton", "Newton's iteration for the inverse."),
     ("least-squares", "least_squares", "The least-squares weights of least norm."),
+    ("mesa", "mesa", "Ridge regression kept up one demonstration after another, as a mesa layer does."),
+    ("delta", "delta", "The delta rule: one demonstration a step, as many passes as layers."),
+    ("kernel", "FunctionalDescent", "Functional gradient descent; kernel:kernel=exponential chooses the kernel."),
     ("averaging", "averaging", "The mean of label times input."),
     ("nearest", "neighbours", "The mean label of the nearest demonstrations."),
+    ("zero", "zero", "0, whatever was shown; always in the table."),
 ):
     REFERENCES.add(_name, f"iclgd.small.references:{_builder}", _summary)

@@ -98,16 +98,45 @@ def risk(learner: LinearLearner, sample: Episodes, task: Regression) -> Tensor:
 def tuned(
     family: Callable[[Tensor], LinearLearner], guess: Float[Tensor, " parameter"], sample: Episodes, task: Regression
 ) -> tuple[Float[Tensor, " parameter"], float]:
-    """(parameters, risk) of the best learner of a family with positive parameters: quasi-Newton on their logarithms."""
+    """(parameters, risk) of the best learner of a family with positive parameters."""
+    return least(lambda p: risk(family(p), sample, task), guess)
+
+
+def least(
+    loss: Callable[[Tensor], Tensor], guess: Float[Tensor, " parameter"]
+) -> tuple[Float[Tensor, " parameter"], float]:
+    """(parameters, loss) at the least loss over positive parameters: quasi-Newton on their logarithms."""
 
     def objective(log_p: np.ndarray) -> tuple[float, np.ndarray]:
-        p = torch.tensor(log_p, dtype=sample.x.dtype, requires_grad=True)
-        value = risk(family(p.exp()), sample, task)
+        p = torch.tensor(log_p, dtype=guess.dtype, requires_grad=True)
+        value = loss(p.exp())
         (slope,) = torch.autograd.grad(value, p)
         return float(value.detach()), slope.double().numpy()
 
     found = minimize(objective, guess.log().double().numpy(), jac=True, method="BFGS")
-    return torch.tensor(found.x, dtype=sample.x.dtype).exp(), float(found.fun)
+    return torch.tensor(found.x, dtype=guess.dtype).exp(), float(found.fun)
+
+
+def best_preconditioners(task: Regression, sample: Episodes, steps: int) -> tuple[Float[Tensor, "step dx dx"], float]:
+    """(matrices, risk) of the best ``steps`` preconditioned steps, each with a matrix of its own.
+
+    One step is in closed form if the family is linear, else fitted to the sample; more are searched from its matrix, by
+    quasi-Newton with limited memory, so the best is a local one.
+    """
+    closed = isinstance(task.function, LinearMap)
+    one = best_preconditioner(task)[0] if closed else fitted_preconditioner(sample)
+    if steps == 1:
+        return one[None], float(risk(lambda x, y: learners.preconditioned(x, y, one.to(x.dtype)), sample, task))
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        p = torch.tensor(flat, dtype=sample.x.dtype).requires_grad_()
+        value = risk(lambda x, y: learners.preconditioned_steps(x, y, p.reshape(steps, *one.shape)), sample, task)
+        (slope,) = torch.autograd.grad(value, p)
+        return float(value.detach()), slope.double().numpy()
+
+    start = one.double().expand(steps, *one.shape).reshape(-1).numpy()
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 300})
+    return torch.tensor(found.x, dtype=sample.x.dtype).reshape(steps, *one.shape), float(found.fun)
 
 
 def first_rate(task: Regression, sample: Episodes) -> float:

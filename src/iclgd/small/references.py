@@ -1,13 +1,17 @@
 """Every learner at its best on a family, as predictors to hold a trained model against."""
 
+from dataclasses import dataclass
+from functools import partial
+
 import torch
 from torch import Tensor
 
-from iclgd.metrics.functions import Predict
+from iclgd.metrics.functions import Predict, half_square
 from iclgd.small import learners, optimum
+from iclgd.small.kernels import KERNELS
 from iclgd.small.known import REFERENCES
 from iclgd.small.optimum import LinearLearner
-from iclgd.tasks.laws import LinearMap
+from iclgd.small.recurrent import delta_weights, mesa_weights
 from iclgd.tasks.regression import Episodes, Regression
 
 
@@ -41,10 +45,10 @@ def momentum(task: Regression, sample: Episodes, steps: int) -> dict[str, Predic
 
 
 def preconditioned(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
-    """One step with the best matrix: in closed form if the family is linear, else fitted to the sample."""
-    closed = isinstance(task.function, LinearMap)
-    matrix = optimum.best_preconditioner(task)[0] if closed else optimum.fitted_preconditioner(sample)
-    return {"preconditioned gd": linear(lambda x, y: learners.preconditioned(x, y, matrix.to(x.dtype)))}
+    """As many steps as asked for, each with the best matrix of its own."""
+    matrices, _ = optimum.best_preconditioners(task, sample, steps)
+    learner = linear(lambda x, y: learners.preconditioned_steps(x, y, matrices.to(x.dtype)))
+    return {f"preconditioned gd ×{steps}": learner}
 
 
 def ridge(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
@@ -65,6 +69,51 @@ def averaging(task: Regression, sample: Episodes, steps: int) -> dict[str, Predi
     return {"averaging": linear(learners.averaging)}
 
 
+def mesa(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+    """The mesa layer's last answer: ridge regression, kept up one demonstration after another."""
+    guess = torch.tensor([max(task.noise**2, 1e-2)], dtype=sample.x.dtype)
+    penalty = optimum.tuned(lambda p: lambda x, y: mesa_weights(x, y, p[0])[-1], guess, sample, task)[0].item()
+    return {"mesa": linear(lambda x, y: mesa_weights(x, y, penalty)[-1])}
+
+
+def delta(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+    """The delta rule from 0 at its best rate, the demonstrations read in order and ``steps`` times over."""
+
+    def learner(rate: float | Tensor) -> LinearLearner:
+        return lambda x, y: delta_weights(x.repeat(1, steps, 1), y.repeat(1, steps, 1), rate)[-1]
+
+    size = float(task.inputs.covariance.trace())  # E ‖x‖²: at rate 1/size a demonstration is about fitted
+    guess = torch.tensor([0.5 / size], dtype=sample.x.dtype)
+    rate = optimum.tuned(lambda p: learner(p[0]), guess, sample, task)[0].item()
+    return {f"delta rule ×{steps}": linear(learner(rate))}
+
+
+@dataclass(frozen=True)
+class FunctionalDescent:
+    """Functional gradient descent in a kernel's space at its best rate (Cheng 2024)."""
+
+    kernel: str = "rbf"
+
+    def __post_init__(self) -> None:
+        KERNELS[self.kernel]  # refuses an unknown name
+
+    def __call__(self, task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+        def at(rate: float | Tensor, episodes: Episodes) -> Tensor:
+            kernel = KERNELS[self.kernel]
+            return learners.functional_gd(episodes.x, episodes.y, episodes.query, kernel, rate, steps)
+
+        first = learners.functional_gd(sample.x, sample.y, sample.query, KERNELS[self.kernel], 1.0, 1)
+        fitted = float((first * sample.target).sum() / first.square().sum())  # the best rate of one step
+        guess = torch.tensor([abs(fitted)], dtype=sample.x.dtype)
+        p, _ = optimum.least(lambda p: half_square(at(p[0], sample), sample.target), guess)
+        return {f"kernel {self.kernel} ×{steps}": partial(at, p.item())}
+
+
+def zero(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+    """0, whatever was shown."""
+    return {"zero": lambda episodes: 0 * episodes.query[..., :1].expand(*episodes.query.shape[:-1], task.function.dy)}
+
+
 NEIGHBOURS = 3
 
 
@@ -82,7 +131,7 @@ def neighbours(task: Regression, sample: Episodes, steps: int) -> dict[str, Pred
     return {f"{k} nearest": nearest(k)}
 
 
-SIZED = {"gd", "gd++", "momentum", "preconditioned", "ridge"}
+SIZED = {"gd", "gd++", "momentum", "preconditioned", "ridge", "mesa", "delta"}
 """Linear learners whose size is tuned: the best size is 0 where the labels have no linear part."""
 
 STEPS = {"gd": (1, 2, 3, 5, 8, 12), "gd++": (2, 3), "momentum": (2, 4), "newton": (1, 2, 3, 4, 6, 8)}
@@ -90,11 +139,16 @@ STEPS = {"gd": (1, 2, 3, 5, 8, 12), "gd++": (2, 3), "momentum": (2, 4), "newton"
 
 
 def candidates(task: Regression, sample: Episodes) -> dict[str, Predict]:
-    """All learners, each at the numbers of steps in ``STEPS``. Ridge without noise is least squares and is left out."""
+    """All learners, each at the numbers of steps in ``STEPS``.
+
+    Left out: mesa, which is ridge; ridge without noise, which is least squares; what has no linear part to learn.
+    """
+    idle = {"mesa"} | (set() if task.noise else {"ridge"}) | (set() if optimum.has_linear_part(task) else SIZED)
     found: dict[str, Predict] = {}
     for name, builder in REFERENCES.items():
-        if (name == "ridge" and not task.noise) or (name in SIZED and not optimum.has_linear_part(task)):
+        if name in idle:
             continue
+        build = builder() if isinstance(builder, type) else builder
         for steps in STEPS.get(name, (1,)):
-            found |= builder(task, sample, steps)
+            found |= build(task, sample, steps)
     return found

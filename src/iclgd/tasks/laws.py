@@ -1,6 +1,7 @@
 """Laws of inputs and laws of functions: what a regression family draws an episode from."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -46,6 +47,15 @@ class Inputs:
     @property
     def dx(self) -> int:
         return self.covariance.shape[0]
+
+    def changed(self, law: Law | None = None, deviations: Sequence[float] = ()) -> "Inputs":
+        """Of another law, or with independent coordinates of these standard deviations (one for all, or one each)."""
+        if len(deviations) not in (0, 1, self.dx):
+            raise Refusal(f"`covariance` takes 1 or {self.dx} standard deviations, not {len(deviations)}.")
+        if not all(0 < deviation < math.inf for deviation in deviations):
+            raise Refusal("`covariance` takes positive standard deviations.")
+        spread = torch.tensor(deviations, dtype=torch.float64).expand(self.dx) if deviations else None
+        return Inputs(self.covariance if spread is None else torch.diag(spread**2), law or self.law)
 
     def scaled(self, factor: float) -> "Inputs":
         return Inputs(self.covariance * factor**2, self.law)
@@ -112,13 +122,13 @@ class LinearMap:
         """Ω = Σ⁻¹, under which the task looks the same in every direction (Ahn 2023, §4)."""
         return cls(torch.linalg.inv(inputs.covariance.double()), dy)
 
+    def weights(self, batch: int, generator: Generator, dtype: torch.dtype) -> Float[Tensor, "batch dy dx"]:
+        w = torch.randn(batch, self.dy, self.covariance.shape[0], generator=generator, dtype=dtype)
+        w = w @ torch.linalg.cholesky(self.covariance.double()).to(dtype).T
+        return w if self.mean is None else w + self.mean.to(dtype)
+
     def draw(self, x: Float[Tensor, "batch point dx"], generator: Generator) -> Float[Tensor, "batch point dy"]:
-        batch, _, dx = x.shape
-        w = torch.randn(batch, self.dy, dx, generator=generator, dtype=x.dtype)
-        w = w @ torch.linalg.cholesky(self.covariance.double()).to(x.dtype).T
-        if self.mean is not None:
-            w = w + self.mean.to(x.dtype)
-        return x @ w.mT
+        return x @ self.weights(len(x), generator, x.dtype).mT
 
     @property
     def moment(self) -> Matrix:

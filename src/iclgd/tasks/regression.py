@@ -5,8 +5,8 @@ function itself, so the risk of a learner is its distance to the function and no
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 
 from iclgd.errors import Refusal
 from iclgd.registry import Registry
-from iclgd.tasks.laws import Function, Inputs, LinearMap, Quadratic, ReluNetwork, Sine, Sparse, Tree
+from iclgd.tasks.laws import Function, Inputs, Law, LinearMap, Quadratic, ReluNetwork, Sine, Sparse, Tree
 
 
 class Episodes(NamedTuple):
@@ -68,22 +68,40 @@ def corrupt(episodes: Episodes, labels: int, generator: Generator) -> Episodes:
     return episodes._replace(y=y)
 
 
-FAMILIES: Registry[Callable[[int, int, int, float], Regression]] = Registry(
-    "regression family", "iclgd linear train --help"
-)
-"""Builders by name; each takes dx, dy, demos and noise."""
+FAMILIES: Registry[Callable[..., Regression]] = Registry("regression family", "iclgd linear train --help")
+"""Builders by name; each takes dx, dy, demos and noise, and what `build` below may change."""
 
 
 def _family(inputs: Callable[[int], Inputs], function: Callable[[Inputs, int], Function], one_output: bool = True):  # type: ignore[no-untyped-def]
-    def build(dx: int, dy: int, demos: int, noise: float) -> Regression:
+    def build(
+        dx: int,
+        dy: int,
+        demos: int,
+        noise: float,
+        law: Law | None = None,
+        deviations: Sequence[float] = (),
+        weight_mean: Sequence[float] = (),
+    ) -> Regression:
         if dx < 1 or dy < 1:
             raise Refusal(f"a regression needs at least one input and one output, not {dx} and {dy}.")
         if one_output and dy != 1:
             raise Refusal(f"this family has one output, not {dy}; choose a linear family for more.")
-        law = inputs(dx)
-        return Regression(law, function(law, dy), demos, noise)
+        drawn = inputs(dx).changed(law, deviations)
+        return Regression(drawn, centred(function(drawn, dy), weight_mean), demos, noise)
 
     return build
+
+
+def centred(function: Function, mean: Sequence[float]) -> Function:
+    """Linear functions with weights of this mean: one number for all of them, or one for each input."""
+    if not mean:
+        return function
+    if not isinstance(function, LinearMap):
+        raise Refusal("only linear functions have weights; leave out `weight_mean`.")
+    dx = function.covariance.shape[0]
+    if len(mean) not in (1, dx):
+        raise Refusal(f"`weight_mean` takes 1 or {dx} numbers, not {len(mean)}.")
+    return replace(function, mean=torch.tensor(mean, dtype=torch.float64).expand(function.dy, dx))
 
 
 def _skewed(dx: int) -> Inputs:

@@ -9,7 +9,7 @@ from iclgd.metrics import functions as compare
 from iclgd.metrics.functions import Predict, View
 from iclgd.results import Label
 from iclgd.small.models import DeepFeatures, predictor
-from iclgd.small.references import candidates
+from iclgd.small.references import candidates, zero
 from iclgd.small.streams import generator, stream
 from iclgd.small.train import Adam, member, stack, train
 from iclgd.tasks.laws import Inputs, Law
@@ -43,7 +43,7 @@ def exam(cell: TrainCell) -> Exam:
     sample = task.draw(2000, fresh, dtype=torch.float64)
     named = references(cell, task, sample)
     few = Episodes(*(part[:500] for part in sample))  # enough to tune learners that are only told apart
-    every = {} if cell.width else candidates(task, few)
+    every = {} if cell.width else named | candidates(task, few)
     return Exam(
         held,
         probes,
@@ -56,11 +56,11 @@ def exam(cell: TrainCell) -> Exam:
 
 
 def references(cell: TrainCell, task: Regression, sample: Episodes) -> dict[str, Predict]:
-    """Learners by name, as many steps as the model has layers; behind an MLP also a step on learned features."""
+    """Learners by name, as many steps as the model has layers; behind an MLP a step on learned features; and zero."""
     found = features(cell, task) if cell.width else {}
     for learner in cell.learners:
         found |= learner.make()(task, sample, cell.layers)
-    return found
+    return found | zero(task, sample, cell.layers)
 
 
 def features(cell: TrainCell, task: Regression) -> dict[str, Predict]:

@@ -22,7 +22,7 @@ def run(cell: Cell, tools: Tools) -> Result:
     zero = float((best.weights_of(family).moment @ family.inputs.covariance).trace()) / 2
     rate, risk = best.one_step(family)
     found = [*_row("zero", zero), *_row("gd ×1", risk, [rate])]
-    found += _row("preconditioned gd", best.best_preconditioner(family)[1])
+    found += _row("preconditioned gd ×1", best.best_preconditioner(family)[1])
     with one_thread():
         drawn = family.draw(spec.sample, torch.Generator().manual_seed(0), dtype=torch.float64)
         for steps in range(2, spec.steps + 1):
@@ -55,13 +55,13 @@ def page(study: Study) -> Page:
     rows: list[list[Entry]] = [
         [name, Size(risk), shown("rate", name), shown("curvature", name)] for name, risk in risks.items()
     ]
-    layer, step, zero = (risks[name] for name in ("preconditioned gd", "gd ×1", "zero"))
+    layer, step, zero = (risks[name] for name in ("preconditioned gd ×1", "gd ×1", "zero"))
     answer = (
         f"The best preconditioned step has a risk of {significant(layer)} and the best plain gradient step "
         f"{significant(step)}, where the zero predictor has {significant(zero)}."
     )
     told = (
-        "Risk is ½ squared error. zero, gd ×1 and preconditioned gd are in closed form, the others tuned on the "
+        "Risk is ½ squared error. zero, gd ×1 and preconditioned gd ×1 are in closed form, the others tuned on the "
         f"inputs of {spec.sample} episodes. untied: a rate and a curvature of its own at each step, all minima found."
     )
     return Page(

@@ -196,7 +196,8 @@ def _read_learners(spec: TrainSpec) -> str:
     sure = "no interval: 1 seed" if len(spec.seeds) == 1 else "95% over seeds, Student's t, in brackets"
     return (
         f"loss: ½ squared error on the same {spec.episodes} fresh episodes ({sure}). cosine: of the "
-        "sensitivities ∂ŷ/∂x to the query; untrained: the same before the first step. SPD: mean squared distance of predictions."
+        "sensitivities ∂ŷ/∂x to the query; untrained: the same before the first step. "
+        "SPD: mean squared distance of predictions."
     )
 
 
