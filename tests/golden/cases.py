@@ -37,7 +37,9 @@ CASES: dict[str, Callable[[], dict[str, Tensor]]] = {
     "linear-softmax": partial(linear_arrays, attention="softmax", heads=2),
     "linear-shared": partial(linear_arrays, layers=3, shared=True),
     "linear-sine": partial(linear_arrays, task="sine", dx=1, width=8, hidden=16, rate=0.02),
-    "linear-skewed": partial(linear_arrays, task="skewed", noise=0.3, learners=("gd", "preconditioned")),
+    "linear-skewed": partial(
+        linear_arrays, task="skewed", noise=0.3, draws="tokens", learners=("gd", "preconditioned")
+    ),
     "linear-optimum": linear_optimum,
     "languages-pca": partial(language_arrays, encoder="pca", labels="sign", start="gd"),
     "languages-autoencoder": partial(language_arrays, encoder="autoencoder", negatives="edits"),

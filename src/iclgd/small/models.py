@@ -13,6 +13,7 @@ from iclgd.registry import suggest
 from iclgd.small import attention, learners
 from iclgd.small.attention import Weights
 from iclgd.small.kernels import KERNELS
+from iclgd.small.moments import Moments
 from iclgd.small.train import Params
 from iclgd.tasks.regression import Episodes
 
@@ -76,6 +77,13 @@ class Transformer:
             return attention.query_states(attention.moment(context), query, weights, self.layers)
         every = attention.states(state, demos, weights, self.layers, self.attention)
         return [state[..., demos:, :] for state in every]
+
+    def moment_loss(self, params: Params, episodes: Moments) -> Float[Tensor, ""]:
+        """The loss of linear attention on tokens of which only the second moment was drawn."""
+        slot = episodes.query.new_zeros(*episodes.query.shape[:-1], self.dy)
+        query = torch.cat([episodes.query, slot], -1)
+        last = attention.query_states(episodes.c, query, Weights(params["qk"], params["pv"]), self.layers)[-1]
+        return half_square(-last[..., -self.dy :], episodes.target)
 
     def predict(self, params: Params, episodes: Episodes) -> Answer:
         return -self.states(params, episodes)[-1][..., -self.dy :]

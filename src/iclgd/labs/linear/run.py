@@ -1,6 +1,8 @@
 """Train the seeds of a study together, and measure each against the learners it may have become."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,7 +14,7 @@ from iclgd.labs.linear.spec import TrainCell
 from iclgd.metrics import functions as compare
 from iclgd.metrics.functions import Likeness, half_square
 from iclgd.results import Array, Label, Result, array
-from iclgd.small import optimum
+from iclgd.small import moments, optimum
 from iclgd.small import weights as weights_
 from iclgd.small.attention import Weights
 from iclgd.small.construct import gd_layer, preconditioned_layer
@@ -68,10 +70,12 @@ def fit(specs: Sequence[TrainCell], judged: Exam, tools: Tools) -> Trained:
             "alike": torch.tensor(alike),  # [seed, reference, metric]
         }
 
+    by_moments = cell.draws == "moments"
+    draw: Callable[..., Any] = partial(moments.draw, task) if by_moments else task.draw
     return train(
-        model.loss,
+        model.moment_loss if by_moments else model.loss,
         stack([model.init(spec.seed) for spec in specs]),
-        stream([(spec.seed, task.draw) for spec in specs], cell.batch),
+        stream([(spec.seed, draw) for spec in specs], cell.batch),
         cell.steps,
         Adam(torch.full((len(specs),), cell.rate), clip=cell.clip),
         watch,

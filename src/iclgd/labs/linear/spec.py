@@ -1,13 +1,13 @@
 """What a study of the linear lab is asked for, and what changes the numbers of one of its cells."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, model_validator
 
 from iclgd.choices import parse_one, some_of
 from iclgd.lab import Cell, LabSpec
 from iclgd.small.known import REFERENCES
-from iclgd.spec import Seed, Seeds, Spec, option, unique
+from iclgd.spec import Seed, Seeds, Spec, option, parts, unique
 
 if TYPE_CHECKING:
     from iclgd.small.models import Transformer
@@ -20,20 +20,49 @@ LEARNERS = (
 SINE, MLP = 40, 0.003  # the width of the MLP for sine, and the usual rate with one
 
 
-class TrainOptions(Spec):
-    """Family, model and training: all that one seed's numbers depend on besides the seed."""
+def numbers(value: Any) -> Any:
+    """`1,0.5,1` as a list; one number is a list of one."""
+    value = parts(value)
+    return (value,) if isinstance(value, int | float) else value
+
+
+Numbers = Annotated[tuple[float, ...], BeforeValidator(numbers)]
+Law = Literal["family", "uniform", "normal", "laplace", "exponential", "sphere"]
+
+
+class FamilyOptions(Spec):
+    """A family of regressions."""
 
     task: str = option("linear", "linear, gaussian, skewed, sine, sine-one-key, sparse, quadratic, relu or tree.")
     dx: int = option(10, "Inputs.  [default: 10; 1 for sine]", ge=1)
-    dy: int = option(1, "Outputs.", ge=1)
     k: int = option(10, "Demonstrations in an episode.", ge=1)
     noise: float = option(0.0, "Standard deviation of the noise on the demonstrations' labels.", ge=0)
+    law: Law = option("family", "Law of the inputs at the same covariance; family: its own.")
+    covariance: Numbers = option((), "Standard deviations of independent inputs, one or dx.  [default: the family's]")
+    weight_mean: Numbers = option((), "Mean of a linear family's weights, one number or dx.  [default: 0]")
+
+    def regression(self, dy: int) -> "Regression":
+        from iclgd.tasks.regression import FAMILIES
+
+        law = None if self.law == "family" else self.law
+        return FAMILIES[self.task](self.dx, dy, self.k, self.noise, law, self.covariance, self.weight_mean)
+
+
+class TrainOptions(FamilyOptions):
+    """Family, model and training: all that one seed's numbers depend on besides the seed."""
+
+    dy: int = option(1, "Outputs.", ge=1)
     layers: int = option(1, "Layers of attention.", ge=1)
     heads: int = option(1, "Heads of a layer.", ge=1)
     attention: str = option("linear", "linear, softmax, exponential, relu or rbf.")
     shared: bool = option(False, "The same weights in every layer.")
     width: int = option(0, "Put an MLP of this width in front; 0: none.  [default: 0; 40 for sine]", ge=0)
     hidden: int = option(160, "Hidden units of that MLP.", ge=1)
+    draws: Literal["tokens", "moments"] = option(
+        "tokens",
+        "What a training step draws: demonstrations, or their second moment, which is all that linear attention sees "
+        "and costs the same at any k; normal inputs, linear functions.  [default: moments where they can be]",
+    )
     steps: int = option(4000, "Training steps.", ge=1)
     batch: int = option(64, "Episodes in a step.", ge=1)
     rate: float = option(0.02, "Adam's learning rate.  [default: 0.02; 0.003 with an MLP]", gt=0)
@@ -51,21 +80,35 @@ class TrainOptions(Spec):
         filled = usual | {name: value for name, value in given.items() if value is not None}
         return ({"rate": MLP, "learners": ()} if str(filled.get("width", 0)) != "0" else {}) | filled
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _choose_draws(cls, given: Any, check: Any) -> Self:
+        """Moments where they are exact and nobody asked for tokens."""
+        spec = check(given)
+        if isinstance(given, dict) and given.get("draws") is None and spec._moments():
+            return check({**given, "draws": "moments"})
+        return spec
+
+    def _moments(self) -> bool:
+        from iclgd.small.moments import exact
+
+        return self.attention == "linear" and not self.width and exact(self.family)
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Whatever cannot be drawn or built is refused here, before anything is trained."""
         from iclgd.tasks.laws import Sine
 
         self.model  # noqa: B018  refuses what cannot be built
+        if self.draws == "moments" and not self._moments():
+            raise ValueError("`draws` takes tokens here: moments need linear attention, normal inputs and linear maps")
         if isinstance(self.family.function, Sine) and not self.width:
             raise ValueError("a sine is not linear in its input; give the model an MLP with `width` 40")
         return self
 
     @property
     def family(self) -> "Regression":
-        from iclgd.tasks.regression import FAMILIES
-
-        return FAMILIES[self.task](self.dx, self.dy, self.k, self.noise)
+        return self.regression(self.dy)
 
     @property
     def model(self) -> "Transformer":
@@ -121,13 +164,10 @@ class TrainSpec(TrainOptions, LabSpec):
         return f"linear-{self.task}"
 
 
-class OptimumCell(Spec):
+class OptimumCell(FamilyOptions):
     """A linear family, and how far to tune."""
 
     task: str = option("linear", "linear, gaussian or skewed.")
-    dx: int = option(10, "Inputs.", ge=1)
-    k: int = option(10, "Demonstrations in an episode.", ge=1)
-    noise: float = option(0.0, "Standard deviation of the noise on the demonstrations' labels.", ge=0)
     steps: int = option(3, "The most steps to tune GD and GD++ for.", ge=1)
     sample: int = option(5000, "Episodes whose inputs the tuned risks average over.", ge=1)
 
@@ -140,9 +180,7 @@ class OptimumCell(Spec):
 
     @property
     def family(self) -> "Regression":
-        from iclgd.tasks.regression import FAMILIES
-
-        return FAMILIES[self.task](self.dx, 1, self.k, self.noise)
+        return self.regression(1)
 
 
 class OptimumSpec(OptimumCell, LabSpec):
