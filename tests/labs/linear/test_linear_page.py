@@ -22,7 +22,11 @@ def planted(seed, spd=(0.1, 0.5), losses=(0.30, 0.29, 0.35, 0.5)):
     wobble = 0.01 * (seed - 1)
     trained, *others = losses
     arrays = [array(trained + wobble, quantity="loss", learner="trained")]
-    arrays.append(array([0.9 + wobble, 0.6, trained + wobble], "step", coordinates=STEPS, quantity="loss by step", learner="trained"))
+    arrays.append(
+        array(
+            [0.9 + wobble, 0.6, trained + wobble], "step", coordinates=STEPS, quantity="loss by step", learner="trained"
+        )
+    )
     for i, (name, own) in enumerate(zip(("gd ×1", "ridge", "zero"), others, strict=True)):
         distance = (*spd, 0.9)[i] + wobble
         alike = [0.99 - 0.1 * i + wobble, 1.0 + i, 2.0 + i, distance, 3.0 + i]
@@ -31,15 +35,22 @@ def planted(seed, spd=(0.1, 0.5), losses=(0.30, 0.29, 0.35, 0.5)):
             array(alike, "metric", coordinates=METRICS, quantity="likeness", learner=name),
             array(
                 [[0.01 + i + wobble, 1, 4.0], [0.5, 1, 3.0], [0.9, 1, 2.0]],
-                "step", "metric", coordinates=STEPS | {"metric": Likeness._fields[:3]},
-                quantity="likeness by step", learner=name,
+                "step",
+                "metric",
+                coordinates=STEPS | {"metric": Likeness._fields[:3]},
+                quantity="likeness by step",
+                learner=name,
             ),
         ]
     arrays.append(array(0.2875, quantity="risk", learner="gd ×1"))
     for j, (kind, values) in enumerate(SHIFTS.items()):
         for i, name in enumerate(("trained", "gd ×1", "ridge", "zero")):
             shifted = [1.0 + j + 10 * i + wobble * (i == 0), 2.0 + j + 10 * i]
-            arrays.append(array(shifted, "value", coordinates={"value": values}, quantity="shifted loss", shift=kind, learner=name))
+            arrays.append(
+                array(
+                    shifted, "value", coordinates={"value": values}, quantity="shifted loss", shift=kind, learner=name
+                )
+            )
     arrays += [
         array(0.6 + wobble, quantity="rate / N", learner="trained"),
         array(0.61, quantity="rate / N", learner="gd ×1"),
@@ -49,7 +60,9 @@ def planted(seed, spd=(0.1, 0.5), losses=(0.30, 0.29, 0.35, 0.5)):
     ]
     for side, value in (("learned", 1.5 + seed), ("constructed", 1.0)):
         for matrix, scale in (("qk", 1), ("pv", -6)):
-            arrays.append(array(value * scale * np.eye(3), "row", "column", quantity="weights", side=side, matrix=matrix))
+            arrays.append(
+                array(value * scale * np.eye(3), "row", "column", quantity="weights", side=side, matrix=matrix)
+            )
     layers = np.zeros((2, 4, 5))
     layers[0, :, 3] = [4.0, 1.0 + wobble, 3.0, 2.0]
     layers[1, :, 3] = [0.5 + wobble, 1.0, 5.0, 2.0]
@@ -83,14 +96,16 @@ def near(number, value, spread=None, bounds=(0, math.inf)):
 
 def test_the_answer_names_the_nearest_learner_its_interval_and_the_untrained_model():
     said = page.answer(study())
-    assert said.startswith("The trained layer is nearest to gd ×1 of 3 learners: squared prediction distance .1 [.0752 .1248]")
+    assert said.startswith(
+        "The trained layer is nearest to gd ×1 of 3 learners: squared prediction distance .1 [.07516 .1248]"
+    )
     assert "cosine of sensitivities .99 [.9652 1] (before training .01 [-.01484 .03484])" in said
     assert "its loss is not shown to differ from that of gd ×1 (.01 [-.01484 .03484])." in said
 
 
 def test_a_loss_above_or_below_the_learners_is_said_only_when_the_interval_is_clear_of_zero():
-    assert "its loss is above that of gd ×1 by .11 [.0852 .1348]." in page.answer(study(losses=(0.4, 0.29, 0.35, 0.5)))
-    assert "its loss is below that of gd ×1 by .09 [.0652 .1148]." in page.answer(study(losses=(0.2, 0.29, 0.35, 0.5)))
+    assert "its loss is above that of gd ×1 by .11 [.08516 .1348]." in page.answer(study(losses=(0.4, 0.29, 0.35, 0.5)))
+    assert "its loss is below that of gd ×1 by .09 [.06516 .1148]." in page.answer(study(losses=(0.2, 0.29, 0.35, 0.5)))
 
 
 def test_the_nearest_learner_is_found_wherever_it_stands_in_the_list():
@@ -202,7 +217,7 @@ def test_the_picture_of_weights_lays_constructed_beside_learned_of_the_first_see
     assert [axes.get_title(loc="left").split(", ")[1] for axes in panels] == ["constructed", "learned"] * 2
     assert panels[2].images[0].get_clim() == (-6.0, 6.0)
     assert list(panels[0].get_xticks()) == [0.5, 2.0]
-    assert [one.get_ydata()[0] for one in panels[0].lines][0] == 1.5
+    assert panels[0].lines[0].get_ydata()[0] == 1.5
 
 
 def test_the_picture_of_shifts_draws_every_learner_at_every_value():
@@ -213,7 +228,7 @@ def test_the_picture_of_shifts_draws_every_learner_at_every_value():
     assert line(panels[3], "ridge").get_ydata() == pytest.approx([24.0, 25.0])
     assert [label.get_text() for label in panels[2].get_xticklabels()] == ["normal", "sphere"]
     assert panels[2].lines[0].get_linestyle() == "None"
-    assert {axes.get_yscale() for axes in panels} == {"log"}
+    assert [axes.get_yscale() for axes in panels] == ["log", "log", "log", "linear"]  # by a factor of ten or more
 
 
 def test_the_picture_of_learners_puts_the_nearest_of_the_last_layer_on_top_and_rings_it():
@@ -234,7 +249,12 @@ def test_the_page_of_optimum_shows_every_risk_with_its_rates_and_curvatures():
     from iclgd.labs.linear import optimum
 
     spec = OptimumSpec.of({"task": "gaussian", "dx": 3, "k": 6, "noise": 0.5, "steps": 2, "sample": 50})
-    rows = (("zero", 1.5, [], []), ("gd ×1", 0.8, [0.6], []), ("preconditioned gd ×1", 0.7, [], []), ("gd++ ×2", 0.3, [0.5, 2], [0.25]))
+    rows = (
+        ("zero", 1.5, [], []),
+        ("gd ×1", 0.8, [0.6], []),
+        ("preconditioned gd ×1", 0.7, [], []),
+        ("gd++ ×2", 0.3, [0.5, 2], [0.25]),
+    )
     arrays = [one for name, risk, rates, bends in rows for one in optimum._row(name, risk, rates, bends)]
     found = optimum.page(Study("linear optimum", spec, spec.cells(), ["a"], {"a": Result({}, arrays)}))
     assert found.table().texts() == [
@@ -256,7 +276,8 @@ def test_optimum_runs_closed_forms_and_tuned_learners():
     risks = {one.labels["learner"]: float(one.values) for one in result.select(quantity="risk")}
     rate = 6 / (6 + 3 + 1 + 0.25)  # Mahankali 2023
     assert risks["zero"] == pytest.approx(1.5)
-    assert risks["gd ×1"] == risks["preconditioned gd ×1"] == pytest.approx(1.5 * (1 - rate))
+    assert risks["gd ×1"] == pytest.approx(1.5 * (1 - rate))
+    assert risks["preconditioned gd ×1"] == pytest.approx(1.5 * (1 - rate))
     (found,) = result.select(quantity="rate", learner="gd ×1")
     assert found.values == pytest.approx([rate])
     assert risks["gd++ ×2 untied 1"] <= risks["gd++ ×2"] < risks["gd ×2"] < risks["gd ×1"]

@@ -20,7 +20,7 @@ def estimate(values: Sequence[float] | np.ndarray, low: float = 0.0, high: float
     """The mean over seeds with its 95% interval by Student's t, inside the quantity's bounds; one seed has none."""
     values = [float(v) for v in values]
     mean, half = sum(values) / len(values), half_width(values)
-    return Size(mean, max(low, mean - half), min(high, mean + half))
+    return Size(mean, *np.clip([mean - half, mean + half], low, high).tolist())  # nan stays nan
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Size:
