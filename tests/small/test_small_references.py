@@ -232,3 +232,11 @@ def test_candidates_hold_every_learner_once_zero_among_them():
     left = candidates(flat, drawn(40, task=flat))
     assert {"zero", "least squares", "averaging", "3 nearest", "kernel rbf ×1"} <= set(left)
     assert not {"ridge", "gd ×1", "delta rule ×1", "preconditioned gd ×1"} & set(left)
+
+
+def test_momentum_is_the_heavy_ball_written_as_one_recurrence():
+    """W₂ = W₁ + η ∇̂(W₁) + β (W₁ − W₀) (Polyak 1964)."""
+    e = drawn(5)
+    first = 0.5 * learners.descent(torch.zeros(5, 1, 5, dtype=F64), e.x, e.y)
+    second = first + 0.5 * learners.descent(first, e.x, e.y) + 0.3 * first
+    torch.testing.assert_close(learners.momentum(e.x, e.y, 0.5, 0.3, 2), second)

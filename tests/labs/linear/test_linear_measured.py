@@ -29,7 +29,8 @@ def cell_of(**change):
 
 
 def as_params(layer):
-    return {"qk": layer.qk.float(), "pv": layer.pv.float()}
+    """The same layer at another scale of its two matrices, which moves freely between them."""
+    return {"qk": 2 * layer.qk.float(), "pv": layer.pv.float() / 2}
 
 
 @pytest.fixture(scope="module")
