@@ -1,0 +1,194 @@
+"""Cells on language models: comparisons, traces, and the dual of every head."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from iclgd.dual import bound, heads
+from iclgd.dual.modified import parse
+from iclgd.dual.pretrained import Modified, fitted
+from iclgd.learners.prompted import InContext, ZeroShot
+from iclgd.models.load import load_subject
+from iclgd.models.subject import Subject
+from iclgd.models.traces import Trace
+from iclgd.prompts import Prompts, build_prompts
+from iclgd.run import run_cell
+from iclgd.spec import EpisodeSpec, LearnerSpec, ModelSpec, PromptSpec
+from iclgd.tasks.episodes import load_episode
+from little import little_cell, little_model, little_task
+from tiny import tiny_model, tiny_subject, tiny_tokenizer
+
+Arrays = dict[str, Tensor]
+
+
+@contextmanager
+def little_tasks() -> Iterator[tuple[Path, Path]]:
+    """A task of a user's own, and another one."""
+    with TemporaryDirectory() as folder:
+        yield little_task(Path(folder)), little_task(Path(folder), "other", ("red", "blue"))
+
+
+def cell_arrays(subject: Subject, learners: Mapping[str, LearnerSpec], **changes: Any) -> Arrays:
+    """Everything one cell of a comparison gives, as `learner/what` or `learner/metric/null`, in our learners' names."""
+    with little_tasks() as (task, other):
+        chosen = {"episode": EpisodeSpec(k=3, queries=4), "other_task": str(other)} | changes
+        cell = little_cell(Path("unused"), task, *learners.values()).model_copy(update=chosen)
+        arrays = run_cell(subject, cell).arrays
+    ours = {spec.name: name for name, spec in learners.items()}
+    assert len(ours) == len(learners)
+    found = {}
+    for key, array in arrays.items():
+        who, _, what = key.partition("/")
+        who = " ~ ".join(ours.get(one, one) for one in who.split(" ~ "))
+        found[f"{who}/{what}".replace("|", "/") if what else who] = array
+    return found
+
+
+def compare_tiny(architecture: str, *kinds: str) -> Arrays:
+    """With all nulls and both noise floors."""
+    learners = {kind: LearnerSpec(kind=kind, rate=0.01) for kind in kinds}
+    return cell_arrays(tiny_subject(architecture), learners, trained_nulls=True, floor=True)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "gd qkv": {"trains": "qkv"},
+    "gd attention": {"trains": "attention"},
+    "gd all": {"trains": "all"},
+    "gd label": {"target": "label"},
+    "gd 2 epochs": {"epochs": 2},
+    "gd order 3": {"order": 3},
+    "gd clip": {"clip": 0.05},
+    "gd everything": {"trains": "all", "target": "label", "epochs": 2, "order": 3, "clip": 0.05},
+    "lcgd everything": {"kind": "lcgd", "trains": "qkv", "target": "label", "epochs": 2, "order": 3, "clip": 0.05},
+}
+
+
+def compare_options() -> Arrays:
+    """Each set of options in a cell of its own: in one cell learners of one kind and rate would share a name."""
+    subject, found = tiny_subject("llama"), {}
+    for name, options in OPTIONS.items():
+        cell = cell_arrays(subject, {name: LearnerSpec(**{"kind": "gd", "rate": 0.01} | options)})
+        found |= {key: array for key, array in cell.items() if key.startswith(f"{name}/") and key.count("/") == 1}
+    short = {"episode": EpisodeSpec(k=36, queries=2), "prompt": PromptSpec(truncate=True)}  # not all of them fit
+    for name, too in {"gd dropped": False, "gd dropped too": True}.items():
+        cell = cell_arrays(subject, {name: LearnerSpec(kind="gd", rate=0.01, dropped_too=too)}, **short)
+        found |= {key: cell[key] for key in (f"{name}/losses", f"{name}/SimAOU", f"{name}/SimAM", f"{name}/scores")}
+    return found
+
+
+def compare_floor() -> Arrays:
+    """Texts so long that the noise floor's other batches are other ones."""
+    learners = {"gd": LearnerSpec(kind="gd", rate=0.01)}
+    with TemporaryDirectory() as folder:
+        task, rows = little_task(Path(folder)), Path(folder, "mine.csv")
+        for label in (",0", ",1"):
+            rows.write_text(rows.read_text().replace(label, " cat rose car" * 16 + label))
+        asked = {"task": str(task), "episode": EpisodeSpec(k=1, queries=8), "floor": True}
+        cell = cell_arrays(tiny_subject("llama"), learners, **asked)
+    return {key: array for key, array in cell.items() if key.endswith(("/other batch", "/other precision"))}
+
+
+def compare_untrained() -> Arrays:
+    """A model with fresh weights, and one that keeps its embeddings, in the other ways to ask for an episode."""
+    found = {}
+    with TemporaryDirectory() as folder:
+        model = str(little_model(Path(folder)))
+        for init in ("random", "embeddings"):
+            subject = load_subject(ModelSpec(name=model, device="cpu", init=init, init_seed=1))
+            episode = EpisodeSpec(k=4, seed=2, queries=4, query_seed=3, balanced=True)
+            learners = {"gd": LearnerSpec(kind="gd", rate=0.01)}
+            cell = cell_arrays(subject, learners, episode=episode, prompt=PromptSpec(separator="eos"))
+            found |= {f"{init}: {key}": array for key, array in cell.items()}
+    return found
+
+
+@cache
+def embedded() -> Subject:
+    return load_subject(ModelSpec(name="smollm2-135m", device="cpu"))
+
+
+def compare_embedded() -> Arrays:
+    subject = embedded()
+    learners = {kind: LearnerSpec(kind=kind, rate=1e-3) for kind in ("gd", "lcgd")}
+    return cell_arrays(subject, learners, task="sentiment", episode=EpisodeSpec(k=2, queries=3))
+
+
+def part_of(trace: Trace, layers: int = 1, dims: int = 8) -> Arrays:
+    """A trace without most of its size: one layer in ``layers``, and the first coordinates of vectors."""
+    return {
+        "scores": trace.scores,
+        "blanks": trace.blanks,
+        "outputs": trace.outputs[:, ::layers, :, :dims],
+        "logits": trace.logits[:, ::layers, :, :2],
+        "keys": trace.keys,
+        "context": trace.context[:, ::layers],
+        "vectors": trace.vectors[:, ::layers, :, :dims],
+        "answers": torch.tensor(trace.answers),
+    }
+
+
+def both_traces(subject: Subject, prompts: Prompts, layers: int = 1) -> Arrays:
+    found = {}
+    for name, learner in {"zero-shot": ZeroShot(), "icl": InContext()}.items():
+        with learner.learn(subject, prompts) as predictor:
+            trace = predictor.trace(prompts)
+        found |= {f"{name}/{key}": array for key, array in part_of(trace, layers).items()}
+    return found
+
+
+def prompts_of(subject: Subject, task: str, k: int, queries: int) -> Prompts:
+    episode = load_episode(task, EpisodeSpec(k=k, queries=queries))
+    return build_prompts(subject.tokenizer, episode, PromptSpec(), subject.room)
+
+
+def trace_tiny() -> Arrays:
+    """Captured through the registered function, intercepted, and with label words of more than one token."""
+    found = {}
+    with little_tasks() as (task, _):
+        long = little_task(task.parent, "long", ("good film", "bad car"))
+        for name, architecture, of in (
+            ("llama", "llama", task),
+            ("bloom", "bloom", task),
+            ("long labels", "gpt2", long),
+        ):
+            subject = tiny_subject(architecture)
+            arrays = both_traces(subject, prompts_of(subject, str(of), 3, 3))
+            found |= {f"{name}: {key}": array for key, array in arrays.items()}
+    return found
+
+
+def trace_embedded() -> Arrays:
+    subject = embedded()
+    return both_traces(subject, prompts_of(subject, "sentiment", 2, 2), layers=10)
+
+
+MODIFIED = (
+    "plain", "regularised:alpha=0.1", "regularised-slide:alpha=-0.1", "negative:k=3,beta=0.1", "augmented:c=0.1",
+)  # fmt: skip
+
+
+def dual_heads(architecture: str) -> Arrays:
+    """Every head's dual in float64, the bound, and attention modified inside the model."""
+    model = tiny_model(architecture, dtype=torch.float64)
+    if architecture == "gpt-oss":
+        model.set_experts_implementation("eager")  # the fast one does not know float64
+    subject = Subject(model, tiny_tokenizer(), architecture)
+    with little_tasks() as (task, _):
+        prompts = prompts_of(subject, str(task), 4, 2)
+    query = prompts.queries[0]
+    found = {f"head/{name}": value for name, value in vars(heads.read(subject, prompts, query, sizes=(8, 32))).items()}
+    for count, pair in bound.sweep(subject, prompts, query, (1, 2), 2).items():
+        for split, one in zip(("own split", "best split"), pair, strict=True):
+            found |= {f"bound/{count}/{split}/{name}": value for name, value in asdict(one).items()}
+    for change in MODIFIED:
+        with Modified(fitted(parse(change), subject)).learn(subject, prompts) as predictor:
+            trace = part_of(predictor.trace(prompts), dims=4)
+        found |= {f"modified/{change}/{name}": trace[name] for name in ("scores", "outputs")}
+    return found
