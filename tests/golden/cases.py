@@ -1,12 +1,13 @@
 """Small cells of every lab, by name: functions that return arrays by name.
 
-All calls into the package are in the two modules beside this one, so that a change of its interface changes those
+All calls into the package are in the modules beside this one, so that a change of its interface changes those
 functions and not the stored arrays. Names say what is stored, not where the package keeps it.
 """
 
 from collections.abc import Callable
 from functools import partial
 
+from golden_languages import RANDOM, language_arrays
 from golden_models import (
     compare_embedded,
     compare_floor,
@@ -17,7 +18,7 @@ from golden_models import (
     trace_embedded,
     trace_tiny,
 )
-from golden_trained import ALL, RANDOM, dual_trained, language_arrays, linear_arrays, linear_optimum, noise
+from golden_trained import ALL, dual_trained, linear_arrays, linear_optimum, noise
 from torch import Tensor
 
 CASES: dict[str, Callable[[], dict[str, Tensor]]] = {
@@ -42,7 +43,7 @@ CASES: dict[str, Callable[[], dict[str, Tensor]]] = {
     "languages-autoencoder": partial(language_arrays, encoder="autoencoder", negatives="edits"),
     "languages-end-to-end": partial(language_arrays, encoder="end-to-end", labels="sign"),
     "languages-random": partial(language_arrays, encoder="pca", start="gd", **RANDOM),
-    "languages-two-layers": partial(language_arrays, encoder="pca", labels="sign", layers=2, seed=3),
+    "languages-two-layers": partial(language_arrays, encoder="pca", labels="sign", layers=2, seeds=(3, 4)),
     "dual-llama": partial(dual_heads, "llama"),
     "dual-gemma2": partial(dual_heads, "gemma2"),
     "dual-gpt-oss": partial(dual_heads, "gpt-oss"),

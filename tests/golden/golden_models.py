@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from torch import Tensor
-
 from iclgd.dual import bound, heads
 from iclgd.dual.modified import parse
 from iclgd.dual.pretrained import Modified, fitted
+from torch import Tensor
+
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.models.load import load_subject
 from iclgd.models.subject import Subject

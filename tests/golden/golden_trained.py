@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-
 from iclgd.dual import small
-from iclgd.languages import experiment as languages
-from iclgd.languages.prepare import Data, prepare
 from iclgd.linear import experiment as linear
 from iclgd.linear import optimum
+from torch import Tensor
+
 from iclgd.metrics.nulls import noise_score
+from iclgd.small.languages.prepare import Data, prepare
 from iclgd.tasks.regression import FAMILIES
 
 Arrays = dict[str, Tensor]
@@ -85,26 +84,6 @@ def linear_optimum() -> Arrays:
     return {key: value if isinstance(value, Tensor) else numbers(value) for key, value in found.items()}
 
 
-# languages
-
-COLUMNS = ("accuracy", "shuffled", "loss", "cosine", "cosine_shuffled", "mse")
-
-
-def language_arrays(**given: Any) -> Arrays:
-    """Everything a run gives; a learner's array has a row for each of `COLUMNS`, by seed."""
-    usual = languages.usual(given.get("labels", "fixed"), given["encoder"])
-    small_one = {"seeds": 2, "steps": 60, "batch": 16, "episodes": 100, "encoder_steps": 60, "dims": 5}
-    given = {"language": "((a|b)c)*", "max_length": 6, "demos": 6, **given}
-    result = languages.run(languages.Experiment(**usual | small_one | given))
-    found: dict[str, Any] = {f"learner/{name}": [row[c] for c in COLUMNS] for name, row in result.learners.items()}
-    found |= {f"curve/{name}": values for name, values in result.curves.items()}
-    found |= {f"autoencoder/{name}": values for name, values in result.autoencoder.items()}
-    return {name: numbers(values) for name, values in (found | flat("weights", result.weights)).items()}
-
-
-RANDOM = {"language": "random", "labels": "language", "min_length": 5, "max_length": 5, "languages": 20}
-
-
 # dual and claims
 
 
@@ -117,7 +96,7 @@ def dual_trained() -> Arrays:
 
     tasks = {name: small.find_task(name, 4, 6) for name in (*small.LINKS, "relu")}
     sources = {name: [small.Source(task, task)] * 3 for name, task in tasks.items()}
-    words = prepare(Data(language="((a|b)c)*", encoder="pca", max_length=6, dims=4, demos=6, seeds=3))
+    words = prepare(Data(language="((a|b)c)*", encoder="pca", max_length=6, dims=4, k=6, seeds=3))
     sources["((a|b)c)*"] = [small.Source(*pair) for pair in words.tasks(6, True)]
     found = {f"{name}/normal": on(source, small.NORMAL) for name, source in sources.items()}
     found |= {f"trigonometric/{arm.panel} {arm.name}": on(sources["trigonometric"], arm) for arm in small.ARMS}

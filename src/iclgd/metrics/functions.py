@@ -12,7 +12,7 @@ from iclgd.errors import Refusal
 from iclgd.tasks.regression import Episodes
 
 Answer = Float[Tensor, "*batch query dy"]
-Predictor = Callable[[Episodes], Answer]
+Predict = Callable[[Episodes], Answer]
 
 
 class View(NamedTuple):
@@ -36,7 +36,7 @@ class Likeness(NamedTuple):
     """ILWD: mean ‖w_a − w_b‖², w the least-squares fit to a predictor's own answers; nan with fewer queries than dx."""
 
 
-def view(predict: Predictor, episodes: Episodes) -> View:
+def view(predict: Predict, episodes: Episodes) -> View:
     query = episodes.query.detach().clone().requires_grad_()
     answer = predict(episodes._replace(query=query))
     rows = [
@@ -75,7 +75,7 @@ def half_square(
     return (answer - target).square().sum(-1).mean() / 2
 
 
-def loss(predict: Predictor, episodes: Episodes) -> float:
+def loss(predict: Predict, episodes: Episodes) -> float:
     return float(half_square(predict(episodes), episodes.target).detach())
 
 

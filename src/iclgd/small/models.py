@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from iclgd.errors import Refusal
-from iclgd.metrics.functions import Predictor, half_square
+from iclgd.metrics.functions import Predict, half_square
 from iclgd.registry import suggest
 from iclgd.small import attention, learners
 from iclgd.small.attention import Weights
@@ -111,7 +111,7 @@ class DeepFeatures:
         return half_square(self.predict(params, episodes), episodes.target)
 
 
-def predictor(model: Transformer | DeepFeatures, params: Params) -> Predictor:
+def predictor(model: Transformer | DeepFeatures, params: Params) -> Predict:
     return lambda episodes: model.predict(params, episodes)
 
 

@@ -68,7 +68,7 @@ def _alphabet(expression: str, given: str) -> str:
     spread = re.sub(r"(\w)-(\w)", lambda ends: _between(expression, *ends.groups()), expression)
     symbols = check_alphabet("".join(set(re.sub(r"\{[0-9]*,?[0-9]*\}", "", spread)) & set(_PLAIN)) + given)
     if not symbols:
-        raise Refusal(f'"{expression}" names no symbol; write an expression such as a*bc*, or give --alphabet.')
+        raise Refusal(f'"{expression}" names no symbol; write an expression such as a*bc*, or give `alphabet`.')
     return symbols
 
 

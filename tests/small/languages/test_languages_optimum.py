@@ -111,7 +111,7 @@ def test_a_layer_in_white_coordinates_is_the_layer_on_the_codes(layers):
     params = {name: value.double() for name, value in model.init(0).items()}
     on_codes, on_white = (
         part.draw(50, torch.Generator().manual_seed(1), 3, torch.float64)
-        for part in (task, Membership(task.codes.double() @ basis[:-1, :-1].mT, task.sizes, task.demos, task.signs))
+        for part in (task, Membership(task.codes.double() @ basis[:-1, :-1].mT, task.sizes, task.k, task.signs))
     )
     answer = model.predict(params, on_codes)
     assert torch.allclose(model.predict(rebased(params, basis), on_white), answer, atol=1e-10)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from iclgd.small.languages.encoders import centred, one_hot, principal
 from iclgd.small.languages.expressions import language
 from iclgd.small.languages.membership import accuracy, membership, shuffled, side, split_many, split_one
 from iclgd.small.languages.regbench import random_languages
-from iclgd.small.languages.words import NEGATIVES, asked, distinct, edits, held_out, labelled, uniform
+from iclgd.small.languages.words import Negatives, asked, distinct, edits, held_out, labelled, uniform
 
 LENGTHS = range(1, 13)
 
@@ -27,7 +28,7 @@ def strings(words):
     return {tuple(row) for row in words.tolist()}
 
 
-@pytest.mark.parametrize("kind", NEGATIVES)
+@pytest.mark.parametrize("kind", get_args(Negatives))
 @pytest.mark.parametrize("name", ["document-1", "document-2", "document-3", "tomita-4", "tomita-7"])
 def test_members_are_members_others_are_not_and_none_comes_twice(name, kind):
     found = language(name)
@@ -150,7 +151,7 @@ def test_no_language_and_no_string_is_on_two_sides():
     [
         ("a{13}", "", "has no words of length 1 to 12"),
         ("(a|b)*", "", "nothing to tell apart"),
-        ("tomita-1", "", "allow longer with --max-length"),
+        ("tomita-1", "", "allow longer with `max_length`"),
         ("abc|cba", "", "it has 2 words in all, so write a larger one"),
         ("[^ab]", "", "is the empty language"),
     ],

@@ -1,0 +1,70 @@
+"""The numbers of a study by setting: what every seed found, side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from iclgd.lab import Label
+from iclgd.labs.languages.measures import TRAINED
+from iclgd.labs.languages.spec import AllSpec, RunSpec, Setting
+from iclgd.study import Study
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One setting of a study."""
+
+    study: Study
+    setting: Setting
+    seeds: tuple[int, ...]
+
+    def _values(self, **labels: Label) -> np.ndarray:
+        return self.study.stack("seed", self.seeds, None, **self.setting.where(), **labels)
+
+    @property
+    def learners(self) -> list[str]:
+        """The learners that the layers are held against."""
+        known = self.study.arrays(**self.setting.where(), seed=self.seeds[0], part="learner", shuffled=False)
+        return [name for name in dict.fromkeys(str(one.labels["learner"]) for one in known) if name != TRAINED]
+
+    def of(self, learner: str, quantity: str, shuffled: bool = False) -> np.ndarray:
+        """[seed]"""
+        return self._values(part="learner", learner=learner, quantity=quantity, shuffled=shuffled)
+
+    def reads_labels(self) -> np.ndarray:
+        """Accuracy of the layers less their accuracy with shuffled labels. [seed]"""
+        return self.of(TRAINED, "accuracy") - self.of(TRAINED, "accuracy", shuffled=True)
+
+    def training(self, learner: str, quantity: str) -> np.ndarray:
+        """[seed, step]"""
+        return self._values(part="training", learner=learner, quantity=quantity)
+
+    def encoding(self, quantity: str) -> np.ndarray:
+        """[seed, step]; empty where the encoder was not trained."""
+        return self._values(part="encoder", quantity=quantity)
+
+    def steps(self, part: str) -> Sequence[int]:
+        known = self.study.arrays(**self.setting.where(), seed=self.seeds[0], part=part)
+        return [int(step) for step in known[0].coordinates["step"]] if known else []
+
+    def matrix(self, learner: str, matrix: str) -> np.ndarray:
+        """qk or pv of the first seed; empty for what is not one layer on codes."""
+        return self._values(part="weights", learner=learner, matrix=matrix)[:1]
+
+    def weights(self, quantity: str) -> np.ndarray:
+        """[seed]; empty for what is not one layer on codes."""
+        return self._values(part="weights", quantity=quantity)
+
+    @property
+    def facts(self) -> dict:
+        """Of the first seed."""
+        where = {**self.setting.where(), "seed": self.seeds[0]}
+        return next(dict(result.facts) for cell, result in self.study.found() if dict(cell.labels) == where)
+
+
+def readings(study: Study) -> list[Reading]:
+    """The settings of a study, in the order in which they are shown."""
+    spec = study.spec
+    assert isinstance(spec, RunSpec | AllSpec)
+    return [Reading(study, setting, spec.seeds) for setting in spec.settings()]
