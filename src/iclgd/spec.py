@@ -30,7 +30,9 @@ def option(default: Any, help: str, *, keyed: bool = True, **bounds: Any) -> Any
 class Spec(BaseModel):
     """A frozen description. Unknown fields are refused, so a typing error never passes for a default."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False, validate_default=True
+    )
 
     def canonical(self) -> str:
         return canonical(self.model_dump(mode="json"))
@@ -40,8 +42,10 @@ class Spec(BaseModel):
 
     def keyed(self) -> dict[str, Any]:
         """The fields that change a number, as plain data."""
-        skip = {name for name, field in type(self).model_fields.items() if not is_keyed(field)}
-        return self.model_dump(mode="json", exclude=skip, context={"keyed": True})
+        kept = [name for name, field in type(self).model_fields.items() if is_keyed(field)]
+        data = self.model_dump(mode="json", include=set(kept), context={"keyed": True})
+        inner = {name: getattr(self, name) for name in kept}
+        return data | {name: value.keyed() for name, value in inner.items() if isinstance(value, Spec)}
 
     def part(self, kind: type[Part], **more: Any) -> Part:
         """The smaller spec whose fields this one has among its own."""
@@ -135,17 +139,17 @@ Inits = Annotated[tuple[Init, ...], BeforeValidator(unique), Field(min_length=1)
 
 
 class ModelSpec(Spec):
-    """Which weights, in which arithmetic."""
+    """Which weights, in which arithmetic. A key has the weights' own hash in the place of their name."""
 
-    name: str = "smollm2-135m"
-    revision: str | None = None
+    name: str = option("smollm2-135m", "Embedded name, folder, .gguf file or hub name.", keyed=False)
+    revision: str | None = option(None, "Revision of a hub model.", keyed=False)
     dtype: Dtype = "float32"
-    device: str = "auto"  # a GPU where there is one
-    device_map: str | None = None
+    device: str = option("auto", "A GPU where there is one.", keyed=False)
+    device_map: str | None = option(None, "Spread over devices.", keyed=False)
     init: Init = "trained"
     init_seed: Seed = 0
-    allow_pickle: bool = False
-    trust_remote_code: bool = False
+    allow_pickle: bool = option(False, "Read pickled weights too.", keyed=False)
+    trust_remote_code: bool = option(False, "Run code that comes with a hub model.", keyed=False)
 
 
 class EpisodeSpec(Spec):

@@ -77,10 +77,9 @@ def compare_options() -> Arrays:
         cell = cell_arrays(subject, {name: LearnerSpec(**{"kind": "gd", "rate": 0.01} | options)})
         found |= {key: array for key, array in cell.items() if key.startswith(f"{name}/") and key.count("/") == 1}
     short = {"episode": EpisodeSpec(k=36, queries=2), "prompt": PromptSpec(truncate=True)}  # not all of them fit
-    for name, too in {"gd dropped": False, "gd dropped too": True}.items():
-        cell = cell_arrays(subject, {name: LearnerSpec(kind="gd", rate=0.01, dropped_too=too)}, **short)
-        found |= {key: cell[key] for key in (f"{name}/losses", f"{name}/SimAOU", f"{name}/SimAM", f"{name}/scores")}
-    return found
+    name = "gd dropped too"
+    cell = cell_arrays(subject, {name: LearnerSpec(kind="gd", rate=0.01, dropped_too=True)}, **short)
+    return found | {key: array for key, array in cell.items() if key.startswith(f"{name}/") and key.count("/") == 1}
 
 
 def compare_floor() -> Arrays:

@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from iclgd.cli.options import MODEL, model_spec, options
+from iclgd.cli.lab import options_of
+from iclgd.options import ModelOptions
 
 EXAMPLES = """\b
 Examples:
@@ -14,19 +15,18 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
-@click.argument("model")
-@options(MODEL[1:])
-def command(**given: Any) -> None:
-    """Whether the lab can work with MODEL, in seconds."""
+def _examine(**given: Any) -> None:
+    """Whether the labs can work with MODEL, in seconds."""
     from iclgd.errors import Refusal
-    from iclgd.report.terminal import say, table, working
+    from iclgd.report.page import Table
+    from iclgd.report.terminal import say, working
 
+    spec = ModelOptions.of({name: value for name, value in given.items() if value is not None})
     with working("starting") as note:
         from iclgd.models.doctor import long_labels, parity
         from iclgd.models.load import load_subject
 
-        subject = load_subject(model_spec(given), note)
+        subject = load_subject(spec.model_spec(), note)
         note("comparing captured attention with the model's own")
         layout, long, found = subject.layout, long_labels(subject), parity(subject)
     how = {
@@ -49,7 +49,16 @@ def command(**given: Any) -> None:
             f"max |Δlogits| = {found.difference:.2g}, behind a shared prefix {found.behind:.2g}, of {found.scale:.3g}",
         ],
     ]
-    say(table(["", ""], rows))
+    say(Table(["", ""], rows).text())
     if not found.holds:
-        raise Refusal(f"{given['model']} cannot be used in {given['dtype']}: captured attention differs from its own.")
-    say(f"\nready   iclgd trace --model {given['model']}")
+        raise Refusal(f"{spec.model} cannot be used in {spec.dtype}: captured attention differs from its own.")
+    say(f"\nready   iclgd trace --model {spec.model}")
+
+
+command = click.Command(
+    "doctor",
+    callback=_examine,
+    params=[click.Argument(["model"]), *options_of(ModelOptions, leave_out=("model",))],
+    help=_examine.__doc__,
+    epilog=EXAMPLES,
+)

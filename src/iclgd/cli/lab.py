@@ -2,10 +2,12 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import click
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -26,15 +28,19 @@ FRAME = (
 def command(name: str) -> click.Command:
     """The command of a lab."""
     lab = LABS[name]
-    options = [_option(field, info) for field, info in lab.spec.model_fields.items()]
 
     def run(**given: Any) -> None:
         _run(name, lab, given)
 
     epilog = f"\b\nExamples:\n{lab.examples}" if lab.examples else None
     return click.Command(
-        name.split()[-1], callback=run, params=[*options, *FRAME], help=lab.spec.__doc__, epilog=epilog
+        name.split()[-1], callback=run, params=[*options_of(lab.spec), *FRAME], help=lab.spec.__doc__, epilog=epilog
     )
+
+
+def options_of(spec: type[BaseModel], leave_out: Sequence[str] = ()) -> list[click.Parameter]:
+    """The fields of a spec as options."""
+    return [_option(name, info) for name, info in spec.model_fields.items() if name not in leave_out]
 
 
 def _option(name: str, field: FieldInfo) -> click.Option:

@@ -2,7 +2,8 @@
 
 import click
 
-from iclgd.report.terminal import say, table
+from iclgd.report.page import Table
+from iclgd.report.terminal import say
 from iclgd.tasks.text import all_tasks, find_task
 
 EXAMPLES = """\b
@@ -22,7 +23,7 @@ def command(name: str | None) -> None:
             [task.name, str(len(task.labels)), "here" if task.examples else "--data", task.title]
             for task in all_tasks()
         ]
-        say(table(["task", "classes", "examples", "what it asks"], rows))
+        say(Table(["task", "classes", "examples", "what it asks"], rows).text())
         say("\nA task of your own is one YAML file beside one JSONL, CSV or Parquet file: see docs/tasks.md.")
         return
     task, _ = find_task(name)

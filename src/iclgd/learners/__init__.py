@@ -1,27 +1,26 @@
 """Learners: what turns demonstrations into a changed predictor.
 
-A learner has one method, ``learn(subject, prompts)``: a context manager that yields a predictor and leaves the
-subject's weights as they were.
+A learner is a frozen dataclass whose fields are its options, with one method, ``learn(subject, prompts)``: a context
+manager that yields a predictor and leaves the subject's weights as they were.
 """
 
 from contextlib import AbstractContextManager
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from iclgd.models.subject import Subject
-from iclgd.models.traces import Predictor
-from iclgd.prompts import Prompts
-from iclgd.spec import LearnerSpec
+from iclgd.registry import Registry
+
+if TYPE_CHECKING:
+    from iclgd.models.subject import Subject
+    from iclgd.models.traces import Predictor
+    from iclgd.prompts import Prompts
 
 
 @runtime_checkable
 class Learner(Protocol):
-    def learn(self, subject: Subject, prompts: Prompts) -> AbstractContextManager[Predictor]: ...
+    def learn(self, subject: "Subject", prompts: "Prompts") -> "AbstractContextManager[Predictor]": ...
 
 
-def make_learner(spec: LearnerSpec) -> Learner:
-    """The finetuned learner a spec describes."""
-    from iclgd.learners.descent import GradientDescent
-    from iclgd.learners.layercausal import LayerCausal, LayerCausalPaper
-
-    kinds = {"gd": GradientDescent, "lcgd": LayerCausal, "lcgd-paper": LayerCausalPaper}
-    return kinds[spec.kind](**spec.model_dump(exclude={"kind"}))
+LEARNERS: Registry[Any] = Registry("learner", "iclgd known", "iclgd.learners")  # of classes
+LEARNERS.add("gd", "iclgd.learners.descent:GradientDescent", "SGD on the demonstrations, one at a time (Dai 2022)")
+LEARNERS.add("lcgd", "iclgd.learners.layercausal:LayerCausal", "layer-causal GD, as Deutch 2023's code has it")
+LEARNERS.add("lcgd-paper", "iclgd.learners.layercausal:LayerCausalPaper", "the same as their equations have it")

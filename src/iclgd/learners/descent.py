@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -15,6 +16,7 @@ from iclgd.models.layout import Part, Slot
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor, Training
 from iclgd.prompts import Demo, Ids, Prompts
+from iclgd.spec import Seed
 
 Gradients = list[Tensor]
 
@@ -36,12 +38,12 @@ class GradientDescent:
     fit the context: the two departures in the papers' code, where finetuning and prompting saw different things.
     """
 
-    rate: float = 1e-3
+    rate: Annotated[float, Field(ge=0)] = 1e-3
     trains: Part = "kv"
-    epochs: int = 1
-    clip: float | None = None
+    epochs: Annotated[int, Field(ge=1)] = 1
+    clip: Annotated[float, Field(gt=0)] | None = None
     target: Literal["all", "label"] = "all"
-    order: int | None = None
+    order: Seed | None = None
     dropped_too: bool = False
 
     @contextmanager

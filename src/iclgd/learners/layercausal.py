@@ -46,7 +46,7 @@ class LayerCausalPaper(GradientDescent):
 
     def __post_init__(self) -> None:
         if self.trains != "kv":
-            raise Refusal("lcgd-paper holds the queries fixed, so it trains keys and values only: use --trains kv.")
+            raise Refusal("lcgd-paper holds the queries fixed, so it trains keys and values only: leave out trains.")
 
     def steps(self, subject: Subject, lesson: Lesson, slots: Sequence[Slot]) -> Iterator[tuple[float, Tensor]]:
         for target in lesson.targets:

@@ -1,1 +1,20 @@
 """Metrics: likeness of traces and updates, accuracy and agreement, nulls, and how sure one can be."""
+
+from typing import Any
+
+from iclgd.registry import Registry
+
+METRICS: Registry[Any] = Registry("metric", "iclgd known", "iclgd.metrics")  # of iclgd.metrics.compared.Metric
+for _name, _function, _summary in (
+    ("SimAOU", "aou", "cosine of the updates of attention outputs (Deutch 2023)"),
+    ("SimAOU_norm", "aou_norm", "the same after scaling outputs to length one, as Dai 2022 did; biased upwards"),
+    ("SimAM", "am", "cosine of attention logits over the query's own tokens (Dai 2022)"),
+    ("SimAM_delta", "am_delta", "cosine of the updates of attention logits (Deutch 2023)"),
+    ("tau", "tau", "Kendall's τ of attention to training tokens (Dai 2022)"),
+    ("accuracy", "accuracy", "share of queries answered right"),
+    ("calibrated", "calibrated", "the same, label words' mean probability over the queries taken off (Zhou 2023)"),
+    ("contextual", "contextual", "the same, their probability for queries without content taken off (Zhao 2021)"),
+    ("agreement", "agrees", "share of queries answered as icl answers them"),
+    ("KL", "kl", "divergence of the distribution over label words from icl's, in nats"),
+):
+    METRICS.add(_name, f"iclgd.metrics.compared:{_function}", _summary)

@@ -1,0 +1,172 @@
+"""The figures of a comparison: likeness by layer, α by task, gradient norms, likeness against learning rate."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from iclgd.choices import Choice
+from iclgd.labs.compare.view import Comparison, Estimate
+from iclgd.metrics import METRICS
+from iclgd.report.figures import COLOURS, STYLE_OF_INIT, band, figure, styled
+
+NULL_STYLES = ((0, (1, 1.5)), (0, (4, 2)), (0, (3, 1, 1, 1)), (0, (6, 2)))
+
+
+def drawings(comparison: Comparison) -> dict[str, Callable[[], Figure]]:
+    """Every figure that the study has data for, by name."""
+    found: dict[str, Callable[[], Figure]] = {}
+    if layered(comparison):
+        found |= {f"layers-{where}": partial(draw_layers, comparison, where) for where in ("prompt", "label")}
+    if comparison.spec.pairs:
+        found["alpha"] = partial(draw_alpha, comparison)
+    if "gradient norm" in comparison.known("quantity"):
+        found["gradients"] = partial(draw_gradients, comparison)
+    if len(comparison.spec.rates) > 1:
+        found["rates"] = partial(draw_rates, comparison)
+    return found
+
+
+def layered(comparison: Comparison) -> list[str]:
+    """The metrics that have a panel: by layer, and of updates rather than of whole maps."""
+    names = [choice.kind for choice in comparison.spec.metrics if choice.make().by == "layer"]
+    return [name for name in names if name not in ("SimAM", "tau")]
+
+
+def _one_of_each_kind(comparison: Comparison) -> list[Choice]:
+    """The last rate given of each kind: the one that stands for it where there is room for one."""
+    return list({choice.kind: choice for choice in comparison.spec.trained}.values())
+
+
+@styled
+def draw_layers(comparison: Comparison, position: str) -> Figure:
+    """Likeness by layer for each learner, all tasks and seeds, with intervals and nulls (Deutch 2023, Figure 3)."""
+    spec, names = comparison.spec, layered(comparison)
+    made, axes = figure(columns=len(names), width=4.0, height=3.2)
+    nulls = [null for null in ("other-query", "random") if null in comparison.known("null")]
+    for panel, metric in zip(axes[0], names, strict=True):
+        for colour, choice in zip(COLOURS, _one_of_each_kind(comparison), strict=False):
+            labels = {"learner": choice.label, "metric": metric}
+            for init in spec.init:
+                found = comparison.by_layer(spec.task, position, init=init, **labels)
+                if init == spec.init[0]:
+                    _line(panel, found, colour, choice.label)
+                else:
+                    style = {"linestyle": STYLE_OF_INIT[init], "alpha": 0.7, "label": f"{choice.label}, {init}"}
+                    panel.plot(range(len(found)), [e.mean for e in found], color=colour, **style)
+            for null, style_ in zip(nulls, NULL_STYLES, strict=False):
+                found = comparison.by_layer(spec.task, position, init=spec.init[0], null=null, **labels)
+                kind = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.kind}: {null}"}
+                panel.plot(range(len(found)), [e.mean for e in found], color=colour, **kind)
+        panel.axhline(0, color="#999999", linewidth=0.6)
+        panel.set(title=METRICS[metric].title if metric in METRICS else metric, xlabel="layer")
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes[0, 0].set_ylabel("cosine with the update of reading")
+    made.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    return made
+
+
+def _line(panel: Axes, found: list[Estimate], colour: str, label: str) -> None:
+    x = list(range(len(found)))
+    band(panel, x, [e.mean for e in found], [e.low for e in found], [e.high for e in found], colour, label)
+
+
+@styled
+def draw_alpha(comparison: Comparison) -> Figure:
+    """α by task: how alike two finetuned learners' changes of attention are (Deutch 2023, Figure 2)."""
+    spec = comparison.spec
+    made, axes = figure(width=max(3.6, 1.2 + 0.7 * len(spec.task)), height=3.0)
+    panel = axes[0, 0]
+    for i, (a, b) in enumerate(spec.pairs):
+        labels = {"init": spec.init[0], "learner": a.label, "versus": b.label, "metric": "alpha"}
+        found = [comparison.estimate([task], "label", **labels) for task in spec.task]
+        x = np.arange(len(found)) + 0.12 * (i - (len(spec.pairs) - 1) / 2)
+        middle = np.array([e.mean for e in found])
+        spread = np.abs(np.array([[e.mean - e.low, e.high - e.mean] for e in found]).T)
+        name = f"{a.label} ~ {b.label}"
+        panel.errorbar(x, middle, spread, fmt="o", color=COLOURS[i % len(COLOURS)], capsize=3, label=name)
+    panel.set_xticks(range(len(spec.task)), list(spec.task_titles.values()))
+    panel.axhline(0, color="#999999", linewidth=0.6)
+    panel.set(ylabel="α", title="Likeness of two finetuned learners")
+    panel.margins(x=0.15)
+    made.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    return made
+
+
+@styled
+def draw_gradients(comparison: Comparison) -> Figure:
+    """Gradient norm by layer and demonstration, one panel a learner (Deutch 2023, Figure 4), first task and seed."""
+    spec = comparison.spec
+    init, task, seed = spec.init[0], spec.task[0], spec.seeds[0]
+    found = {
+        choice.label: comparison.arrays(init=init, task=task, learner=choice.label, quantity="gradient norm")
+        for choice in _one_of_each_kind(comparison)
+    }
+    shown = {label: arrays[seed].values for label, arrays in found.items() if seed in arrays}
+    made, axes = figure(columns=len(shown), width=3.8, height=3.2)
+    for panel, (label, norms) in zip(axes[0], shown.items(), strict=True):
+        positive = norms[np.isfinite(norms) & (norms > 0)]
+        if positive.size:
+            image = panel.imshow(
+                np.where(norms > 0, norms, np.nan),
+                norm=LogNorm(positive.min(), max(positive.max(), positive.min() * 1.001)),
+                aspect="auto",
+                origin="lower",
+                cmap="viridis",
+                interpolation="nearest",
+            )
+            made.colorbar(image, ax=panel, label="‖gradient‖")
+        panel.set(title=f"{label} on {spec.task_titles[task]}", xlabel="demonstration", ylabel="layer")
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.yaxis.set_major_locator(MaxNLocator(integer=True))
+    return made
+
+
+@styled
+def draw_rates(comparison: Comparison) -> Figure:
+    """Likeness and accuracy against step size, because the published similarities track step size."""
+    spec, init = comparison.spec, comparison.spec.init[0]
+    names = [name for name in layered(comparison) if name != "SimAOU_norm"]
+    made, axes = figure(columns=len(names) + 1, width=3.9, height=3.1)
+    swept = [choice for choice in spec.trained if choice.has("rate")]
+    for colour, kind in zip(COLOURS, dict.fromkeys(choice.kind for choice in swept), strict=False):
+        chosen = sorted((c for c in swept if c.kind == kind), key=lambda c: float(c["rate"]))
+        kept = [c for c in chosen if not any(comparison.diverged(init, task, c.label) for task in spec.task)]
+        rates = [float(choice["rate"]) for choice in kept]
+        for panel, metric in zip(axes[0], names, strict=False):
+            own, null = (
+                [
+                    comparison.estimate(spec.task, "prompt", init=init, learner=c.label, metric=metric, **what)
+                    for c in kept
+                ]
+                for what in ({}, {"null": "other-query"})
+            )
+            band(panel, rates, [e.mean for e in own], [e.low for e in own], [e.high for e in own], colour, kind)
+            line = {"linestyle": NULL_STYLES[0], "linewidth": 0.9, "label": f"{kind}: another query's update"}
+            panel.plot(rates, [e.mean for e in null], color=colour, **line)
+        for metric, style in (("accuracy", "-"), ("calibrated", "--")):
+            means = [_mean_over_tasks(comparison, choice.label, metric) for choice in kept]
+            line = {"linestyle": style, "marker": "o", "markersize": 2.5, "label": f"{kind}, {metric}"}
+            axes[0, -1].plot(rates, means, color=colour, **line)
+    for name, style in (("zero-shot", ":"), ("icl", "-.")):
+        mean = _mean_over_tasks(comparison, name, "accuracy")
+        axes[0, -1].axhline(mean, color="#555555", linestyle=style, linewidth=0.9, label=name)
+    for panel, title in zip(axes[0], (*names, "accuracy"), strict=True):
+        panel.set(title=title, xlabel="learning rate", xscale="log")
+    entries: dict[str, Any] = {}  # one entry a label, whatever panel it comes from
+    for panel in axes[0]:
+        entries |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+    shown = (list(entries.values()), list(entries))
+    made.legend(*shown, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    return made
+
+
+def _mean_over_tasks(comparison: Comparison, learner: str, metric: str) -> float:
+    spec = comparison.spec
+    labels = {"init": spec.init[0], "learner": learner, "metric": metric}
+    return float(np.mean([comparison.estimate([task], None, **labels).mean for task in spec.task]))

@@ -1,0 +1,149 @@
+"""What `compare` is asked for, and the cells it is made of."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, model_validator
+
+from iclgd.choices import Choice, one_of, some_of
+from iclgd.errors import Refusal
+from iclgd.lab import Cell, LabSpec
+from iclgd.learners import LEARNERS
+from iclgd.metrics import METRICS
+from iclgd.nulls import NULLS
+from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, refuse_drawing, task_name
+from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, Names, PromptSpec, Rates, Seeds, Spec, option, unique
+
+USUAL_LEARNERS = ("gd", "lcgd")
+USUAL_METRICS = tuple(METRICS)
+USUAL_NULLS = ("random", "uniform", "other-query", "shuffled-labels", "other-task")
+Position = Literal["prompt", "label"]
+Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given))))]
+
+
+class CompareCell(Spec):
+    """One draw of demonstrations: zero-shot and icl alone, one learner against icl, or two learners against each other.
+
+    ``nulls`` that train and the ``floor`` cost more training: a study asks for them where they are needed.
+    """
+
+    model: ModelSpec
+    task: str = option("", "Task name or file; its content is part of the identity.", keyed=False)
+    episode: EpisodeSpec
+    prompt: PromptSpec
+    learner: one_of(LEARNERS) | None = None  # type: ignore[valid-type]
+    versus: one_of(LEARNERS) | None = None  # type: ignore[valid-type]
+    metrics: some_of(METRICS, USUAL_METRICS) = ()  # type: ignore[valid-type]
+    nulls: some_of(NULLS, USUAL_NULLS) = ()  # type: ignore[valid-type]
+    floor: bool = False
+
+
+class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
+    """Whether a model changes, when it reads demonstrations, as it would if it were finetuned on them.
+
+    Compares in-context learning with gradient descent and layer-causal gradient descent on the same demonstrations:
+    likeness of what happens inside, agreement of what is predicted, each with its nulls, untrained baselines and
+    noise floor. A study that was cut short goes on where it stopped when the same command is given again.
+    """
+
+    k: int = option(8, "Number of demonstrations.", ge=0)
+    queries: int = option(40, "Number of queries, or all there are.", ge=1)
+    task: Tasks = option(("sentiment",), "Tasks, separated by commas: names, task .yaml or episode .json files.")
+    seeds: Seeds = option((0,), "How many draws of demonstrations, or which: 2,3,4.")
+    init: Inits = option(("trained", "random"), "Of trained, random, embeddings.")
+    learners: some_of(LEARNERS, USUAL_LEARNERS) = option(  # type: ignore[valid-type]
+        "default", "Learners with their options, such as gd:trains=all; `iclgd known` lists all.  [default: gd,lcgd]"
+    )
+    rates: Rates = option((), "Learning rates for every learner that has one.  [default: the learner's own]")
+    metrics: some_of(METRICS, USUAL_METRICS) = option("default", "Metrics.  [default: all of this package]")  # type: ignore[valid-type]
+    nulls: some_of(NULLS, USUAL_NULLS) = option("default", "Nulls.  [default: all of this package]")  # type: ignore[valid-type]
+    floor: bool = option(True, "Compute updates again in other batches and wider precision, on the first seed.")
+    position: Position = option("prompt", "Where the tables of the terminal are measured.", keyed=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "task" in given:
+            refuse_drawing(unique(given["task"]) or (), given)
+        return given
+
+    @model_validator(mode="after")
+    def _check_learners(self) -> "CompareSpec":
+        labels = [choice.label for choice in self.trained]
+        twice = [label for label in labels if labels.count(label) > 1]
+        if twice:
+            raise Refusal(
+                f'two `learners` would be called "{twice[0]}" in a table: their rates are the same to six digits.'
+            )
+        if not labels:
+            raise Refusal("`learners` needs at least one; `iclgd known` lists all.")
+        return self
+
+    @property
+    def trained(self) -> tuple[Choice, ...]:
+        """Every learner at every rate."""
+        found: list[Choice] = []
+        for choice in self.learners:
+            rates = self.rates if self.rates and choice.has("rate") else ()
+            found += [choice.changed(rate=rate) for rate in rates] or [choice]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def pairs(self) -> list[tuple[Choice, Choice]]:
+        """Learners of different kinds at one rate: their changes of attention are compared with each other."""
+        trained = self.trained
+        return [
+            (a, b)
+            for i, a in enumerate(trained)
+            for b in trained[i + 1 :]
+            if a.kind != b.kind and a.has("rate") and b.has("rate") and a["rate"] == b["rate"]
+        ]
+
+    @property
+    def task_titles(self) -> dict[str, str]:
+        """What tables call each task: a file's name without its folder."""
+        return {task: Path(task).stem if "/" in task else task for task in self.task}
+
+    def title(self) -> str:
+        return Path(self.task[0]).stem if len(self.task) == 1 else "tasks"
+
+    def cells(self) -> list[Cell]:
+        """The cells, model by model, so that each is loaded once.
+
+        An untrained model's weights change with the seed, as in the papers. Nulls that train are asked of the first
+        initialisation, the noise floor of its first seed.
+        """
+        return [
+            cell
+            for init in self.init
+            for seed in self.seeds
+            for task in self.task
+            for cell in self._cells(init, seed, task)
+        ]
+
+    def _cells(self, init: Init, seed: int, task: str) -> list[Cell]:
+        """The cells of one episode: the prompted learners, each trained one, each pair."""
+        first = init == self.init[0]
+        base = CompareCell(
+            model=self.model_spec(init, 0 if init == "trained" else seed),
+            task=task,
+            episode=self.episode_spec(seed),
+            prompt=self.prompt_spec(),
+            metrics=self.metrics,
+            floor=self.floor and first and seed == self.seeds[0],
+        )
+        nulls = tuple(null for null in self.nulls if first or not null.registry[null.name].trains)
+        labels = {"init": init, "task": task, "seed": seed}
+        group = f"{init} {seed} {task}"
+
+        def cell(more: dict[str, Any], **changes: Any) -> Cell:
+            return Cell("compare", base.model_copy(update=changes), labels | more, group)
+
+        return [
+            cell({}),
+            *(cell({"learner": choice.label}, learner=choice, nulls=nulls) for choice in self.trained),
+            *(
+                cell({"learner": a.label, "versus": b.label}, learner=a, versus=b, metrics=(), floor=False)
+                for a, b in self.pairs
+            ),
+        ]

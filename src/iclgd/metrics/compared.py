@@ -1,0 +1,131 @@
+"""What a metric is: a function of three traces of the same queries. Those of this package, and the door for others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from iclgd.metrics.likeness import sim_am, sim_am_delta, sim_aou, sim_aou_norm
+from iclgd.metrics.prediction import agreement, batch_calibration, contextual_calibration, kl_divergence, right
+from iclgd.metrics.ranking import training_token_tau
+from iclgd.models.traces import Trace, Training
+from iclgd.prompts import Prompts
+
+KENDALL_QUERIES = 100  # as many as Dai 2022's code takes
+Values = Float[Tensor, "query layer"] | Float[Tensor, " query"] | Bool[Tensor, " query"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The same queries asked of a model as it is, after reading, and after learning (or of a null), at one position."""
+
+    zero: Trace
+    icl: Trace
+    tuned: Trace
+    prompts: Prompts
+    position: int = 0
+    training: Training | None = None
+
+    @property
+    def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Attention outputs (query layer dim): zero-shot, read, learned."""
+        return tuple(t.outputs[:, :, self.position] for t in (self.zero, self.icl, self.tuned))  # type: ignore[return-value]
+
+    @property
+    def maps(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Attention logits over the query's own tokens (query layer head key): zero-shot, read, learned."""
+        return tuple(t.logits[:, :, self.position] for t in (self.zero, self.icl, self.tuned))  # type: ignore[return-value]
+
+    @property
+    def answers(self) -> Tensor:
+        return torch.tensor(self.zero.answers)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measure by query and layer, or by query alone; ``title`` is how tables spell it."""
+
+    measure: Callable[[Compared], Tensor]
+    by: Literal["layer", "query"]
+    bounds: tuple[float, float]
+    title: str
+    version: int = 1
+    alone: bool = False  # asks nothing of any learner but its own answers: also for zero-shot and icl
+
+    def __call__(self, seen: Compared) -> Tensor:
+        return self.measure(seen)
+
+
+def metric(
+    title: str,
+    by: Literal["layer", "query"] = "layer",
+    bounds: tuple[float, float] = (-1, 1),
+    version: int = 1,
+    alone: bool = False,
+) -> Callable[[Callable[[Compared], Tensor]], Metric]:
+    """Makes a function of `Compared` a metric; register it in `iclgd.metrics.METRICS`, or name its file."""
+    return lambda measure: Metric(measure, by, bounds, title, version, alone)
+
+
+@metric("SimAOU")
+def aou(seen: Compared) -> Tensor:
+    return sim_aou(*seen.outputs)
+
+
+@metric("SimAOU_norm")
+def aou_norm(seen: Compared) -> Tensor:
+    return sim_aou_norm(*seen.outputs)
+
+
+@metric("SimAM")
+def am(seen: Compared) -> Tensor:
+    return sim_am(*seen.maps[1:])
+
+
+@metric("SimAM_Δ")
+def am_delta(seen: Compared) -> Tensor:
+    return sim_am_delta(*seen.maps)
+
+
+@metric("Kendall's τ")
+def tau(seen: Compared) -> Tensor:
+    """On the first queries; nan for what did not train."""
+    few = slice(KENDALL_QUERIES)
+    icl, tuned = (trace for trace in (seen.icl, seen.tuned))
+    if seen.training is None:
+        return torch.full(icl.context[few, :, seen.position].shape[:2], torch.nan, dtype=torch.float64)
+    trained = seen.training.vectors[: len(seen.prompts.demos)]
+    return training_token_tau(
+        icl.context[few, :, seen.position], seen.prompts.context_demos, tuned.vectors[few, :, seen.position], trained
+    )
+
+
+@metric("accuracy", "query", (0, 1), alone=True)
+def accuracy(seen: Compared) -> Tensor:
+    return right(seen.tuned.scores, seen.answers)
+
+
+@metric("calibrated", "query", (0, 1), alone=True)
+def calibrated(seen: Compared) -> Tensor:
+    return right(batch_calibration(seen.tuned.scores), seen.answers)
+
+
+@metric("contextually calibrated", "query", (0, 1), alone=True)
+def contextual(seen: Compared) -> Tensor:
+    """nan where a template has no tokens without content: there is nothing to calibrate with."""
+    if not len(seen.tuned.blanks):
+        return torch.full((len(seen.tuned.scores),), torch.nan)
+    return right(contextual_calibration(seen.tuned.scores, seen.tuned.blanks), seen.answers)
+
+
+@metric("agrees with icl", "query", (0, 1))
+def agrees(seen: Compared) -> Tensor:
+    return agreement(seen.icl.scores, seen.tuned.scores)
+
+
+@metric("KL(icl ‖ it)", "query", (0, float("inf")))
+def kl(seen: Compared) -> Tensor:
+    return kl_divergence(seen.icl.scores, seen.tuned.scores)
