@@ -13,7 +13,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     PlainSerializer,
-    SerializationInfo,
     ValidationError,
     create_model,
 )
@@ -62,7 +61,7 @@ class Choice:
                 words.append(f"{option}={value:g}" if isinstance(value, float) else f"{option}={value}")
         return " ".join(words)
 
-    def plain(self, info: SerializationInfo) -> dict[str, Any]:
+    def plain(self, info: Any) -> dict[str, Any]:
         """As data; in a key the name carries the thing's version."""
         keyed = bool((info.context or {}).get("keyed"))
         return {"name": self.registry.identity(self.name) if keyed else self.name, **dict(self.options)}

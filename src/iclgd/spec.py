@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -53,7 +53,7 @@ class Spec(BaseModel):
         return kind(**(mine | more))
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Self:
+    def of(cls: type[Part], given: dict[str, Any]) -> Part:
         """The spec of given fields; what does not fit is refused in a sentence."""
         try:
             return cls.model_validate(given)
