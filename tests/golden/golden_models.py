@@ -4,25 +4,29 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from iclgd.dual import bound, heads
-from iclgd.dual.modified import parse
-from iclgd.dual.pretrained import Modified, fitted
 from torch import Tensor
 
+from iclgd.choices import parse_one
+from iclgd.labs.compare.run import run
+from iclgd.labs.dual import bound, heads
+from iclgd.labs.dual.modified import parse
+from iclgd.labs.dual.pretrained import Modified, fitted
+from iclgd.learners import LEARNERS
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.models.load import load_subject
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Trace
 from iclgd.prompts import Prompts, build_prompts
-from iclgd.run import run_cell
-from iclgd.spec import EpisodeSpec, LearnerSpec, ModelSpec, PromptSpec
+from iclgd.results import Result
+from iclgd.spec import EpisodeSpec, ModelSpec, PromptSpec
 from iclgd.tasks.episodes import load_episode
-from little import little_cell, little_model, little_task
+from little import NULLS, little_cell, little_model, little_task, little_tools
 from tiny import tiny_model, tiny_subject, tiny_tokenizer
 
 Arrays = dict[str, Tensor]
@@ -35,38 +39,65 @@ def little_tasks() -> Iterator[tuple[Path, Path]]:
         yield little_task(Path(folder)), little_task(Path(folder), "other", ("red", "blue"))
 
 
-def cell_arrays(subject: Subject, learners: Mapping[str, LearnerSpec], **changes: Any) -> Arrays:
-    """Everything one cell of a comparison gives, as `learner/what` or `learner/metric/null`, in our learners' names."""
+OLD_NAMES = {"SimAM_delta": "SimAM_Δ", "tau": "τ", "alpha": "α", "loss": "losses", "gradient norm": "gradients"}
+OLD_NULLS = {"other-query": "other query", "shuffled-labels": "shuffled labels"}
+
+
+def cell_arrays(subject: Subject, learners: Mapping[str, str], trains: bool = False, **changes: Any) -> Arrays:
+    """Everything the cells of one episode give, as `learner/what` or `learner/metric/null`, in our learners' names."""
     with little_tasks() as (task, other):
-        chosen = {"episode": EpisodeSpec(k=3, queries=4), "other_task": str(other)} | changes
-        cell = little_cell(Path("unused"), task, *learners.values()).model_copy(update=chosen)
-        arrays = run_cell(subject, cell).arrays
-    ours = {spec.name: name for name, spec in learners.items()}
-    assert len(ours) == len(learners)
+        asked: dict[str, Any] = {"task": str(task), "episode": EpisodeSpec(k=3, queries=4)} | changes
+        nulls = NULLS + (("shuffled-labels", f"other-task:task={other}") if trains else ())
+        tools, found = little_tools(subject), {}
+        found |= renamed(run(little_cell(**asked), tools), None)
+        for name, text in learners.items():
+            found |= renamed(run(little_cell(learner=text, nulls=nulls, **asked), tools), name)
+        for (one, a), (two, b) in combinations(learners.items(), 2):
+            pair = {**asked, "floor": False, "metrics": ()}
+            if parse_one(a, LEARNERS)["rate"] == parse_one(b, LEARNERS)["rate"] and a.split(":")[0] != b.split(":")[0]:
+                found |= renamed(run(little_cell(learner=a, versus=b, **pair), tools), f"{one} ~ {two}")
+    return found
+
+
+def renamed(result: Result, learner: str | None) -> Arrays:
+    """The arrays of a result under the names of the golden files; what these do not have is left out."""
     found = {}
-    for key, array in arrays.items():
-        who, _, what = key.partition("/")
-        who = " ~ ".join(ours.get(one, one) for one in who.split(" ~ "))
-        found[f"{who}/{what}".replace("|", "/") if what else who] = array
+    for one in result.arrays:
+        labels = dict(one.labels)
+        who = str(labels.get("learner", learner))
+        what = str(labels.get("metric", labels.get("quantity")))
+        if what == "answers":
+            found["answers"] = torch.from_numpy(one.values)
+            continue
+        if who == "zero-shot" and what == "SimAM":
+            who, what = "icl", "SimAM/before"
+        elif what in ("accuracy", "calibrated", "contextual", "agreement", "KL", "Rec2FTP"):
+            continue
+        null = str(labels.get("null", labels.get("floor", "")))
+        null = "other task" if null.startswith("other-task") else OLD_NULLS.get(null, null)
+        if labels.get("floor") and what == "tau":
+            continue
+        name = f"{who}/{OLD_NAMES.get(what, what)}" + (f"/{null}" if null else "")
+        found[name] = torch.from_numpy(one.values)
     return found
 
 
 def compare_tiny(architecture: str, *kinds: str) -> Arrays:
     """With all nulls and both noise floors."""
-    learners = {kind: LearnerSpec(kind=kind, rate=0.01) for kind in kinds}
-    return cell_arrays(tiny_subject(architecture), learners, trained_nulls=True, floor=True)
+    learners = {kind: f"{kind}:rate=0.01" for kind in kinds}
+    return cell_arrays(tiny_subject(architecture), learners, trains=True, floor=True)
 
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "gd qkv": {"trains": "qkv"},
-    "gd attention": {"trains": "attention"},
-    "gd all": {"trains": "all"},
-    "gd label": {"target": "label"},
-    "gd 2 epochs": {"epochs": 2},
-    "gd order 3": {"order": 3},
-    "gd clip": {"clip": 0.05},
-    "gd everything": {"trains": "all", "target": "label", "epochs": 2, "order": 3, "clip": 0.05},
-    "lcgd everything": {"kind": "lcgd", "trains": "qkv", "target": "label", "epochs": 2, "order": 3, "clip": 0.05},
+OPTIONS = {
+    "gd qkv": "gd:rate=0.01:trains=qkv",
+    "gd attention": "gd:rate=0.01:trains=attention",
+    "gd all": "gd:rate=0.01:trains=all",
+    "gd label": "gd:rate=0.01:target=label",
+    "gd 2 epochs": "gd:rate=0.01:epochs=2",
+    "gd order 3": "gd:rate=0.01:order=3",
+    "gd clip": "gd:rate=0.01:clip=0.05",
+    "gd everything": "gd:rate=0.01:trains=all:target=label:epochs=2:order=3:clip=0.05",
+    "lcgd everything": "lcgd:rate=0.01:trains=qkv:target=label:epochs=2:order=3:clip=0.05",
 }
 
 
@@ -74,17 +105,17 @@ def compare_options() -> Arrays:
     """Each set of options in a cell of its own: in one cell learners of one kind and rate would share a name."""
     subject, found = tiny_subject("llama"), {}
     for name, options in OPTIONS.items():
-        cell = cell_arrays(subject, {name: LearnerSpec(**{"kind": "gd", "rate": 0.01} | options)})
+        cell = cell_arrays(subject, {name: options})
         found |= {key: array for key, array in cell.items() if key.startswith(f"{name}/") and key.count("/") == 1}
     short = {"episode": EpisodeSpec(k=36, queries=2), "prompt": PromptSpec(truncate=True)}  # not all of them fit
     name = "gd dropped too"
-    cell = cell_arrays(subject, {name: LearnerSpec(kind="gd", rate=0.01, dropped_too=True)}, **short)
+    cell = cell_arrays(subject, {name: "gd:rate=0.01:dropped_too=true"}, **short)
     return found | {key: array for key, array in cell.items() if key.startswith(f"{name}/") and key.count("/") == 1}
 
 
 def compare_floor() -> Arrays:
     """Texts so long that the noise floor's other batches are other ones."""
-    learners = {"gd": LearnerSpec(kind="gd", rate=0.01)}
+    learners = {"gd": "gd:rate=0.01"}
     with TemporaryDirectory() as folder:
         task, rows = little_task(Path(folder)), Path(folder, "mine.csv")
         for label in (",0", ",1"):
@@ -102,7 +133,7 @@ def compare_untrained() -> Arrays:
         for init in ("random", "embeddings"):
             subject = load_subject(ModelSpec(name=model, device="cpu", init=init, init_seed=1))
             episode = EpisodeSpec(k=4, seed=2, queries=4, query_seed=3, balanced=True)
-            learners = {"gd": LearnerSpec(kind="gd", rate=0.01)}
+            learners = {"gd": "gd:rate=0.01"}
             cell = cell_arrays(subject, learners, episode=episode, prompt=PromptSpec(separator="eos"))
             found |= {f"{init}: {key}": array for key, array in cell.items()}
     return found
@@ -115,7 +146,7 @@ def embedded() -> Subject:
 
 def compare_embedded() -> Arrays:
     subject = embedded()
-    learners = {kind: LearnerSpec(kind=kind, rate=1e-3) for kind in ("gd", "lcgd")}
+    learners = {kind: f"{kind}:rate=0.001" for kind in ("gd", "lcgd")}
     return cell_arrays(subject, learners, task="sentiment", episode=EpisodeSpec(k=2, queries=3))
 
 

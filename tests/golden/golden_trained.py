@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from iclgd.dual import small
-from iclgd.linear import experiment as linear
-from iclgd.linear import optimum
 from torch import Tensor
 
+from iclgd.labs.dual import small
+from iclgd.labs.languages import run as languages
+from iclgd.labs.linear import run as linear
 from iclgd.metrics.nulls import noise_score
+from iclgd.small import optimum
 from iclgd.small.languages.prepare import Data, prepare
 from iclgd.tasks.regression import FAMILIES
 
