@@ -25,7 +25,8 @@ class View(NamedTuple):
 
 class Likeness(NamedTuple):
     cosine: float
-    """Mean cosine of the sensitivities (von Oswald's "model cos")."""
+    """Mean cosine of the sensitivities (von Oswald's "model cos"), over the queries at which neither is exactly zero:
+    zero has no direction. nan if there are none, as for the nearest neighbours, which are constant around a query."""
     distance: float
     """Mean norm of their difference ("model diff")."""
     prediction: float
@@ -59,8 +60,10 @@ def likeness(a: View, b: View, query: Float[Tensor, "*batch query dx"]) -> Liken
     implied = torch.tensor(torch.nan)
     if query.shape[-2] >= query.shape[-1]:
         implied = implied_weights(gap, query).square().sum((-2, -1)).mean()  # linear in the answers
+    slopes = a.sensitivity.flatten(-2), b.sensitivity.flatten(-2)
+    directed = slopes[0].any(-1) & slopes[1].any(-1)
     return Likeness(
-        float(cosine_similarity(a.sensitivity.flatten(-2), b.sensitivity.flatten(-2), dim=-1).mean()),
+        float(cosine_similarity(*slopes, dim=-1)[directed].mean()) if directed.any() else torch.nan,
         float(difference.norm(dim=-1).mean()),
         float(gap.norm(dim=-1).mean()),
         float(gap.square().sum(-1).mean()),
