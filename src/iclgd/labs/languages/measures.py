@@ -42,12 +42,8 @@ def _numbers(layers: View, learner: View, held: Episodes, other: bool) -> dict[s
     }
     if other:
         alike = likeness(layers, learner, held.query)
-        found |= {"cosine": alike.cosine if _slopes(learner) else torch.nan, "mse": alike.spd}
+        found |= {"cosine": alike.cosine, "mse": alike.spd}
     return found
-
-
-def _slopes(learner: View) -> bool:
-    return bool(learner.sensitivity.any())
 
 
 def watched(layers: Predict, held: Episodes, views: Mapping[str, View]) -> dict[tuple[str, str], float]:
@@ -59,7 +55,7 @@ def watched(layers: Predict, held: Episodes, views: Mapping[str, View]) -> dict[
     }
     for name, learner in views.items():
         alike = likeness(seen, learner, held.query)
-        found |= {(name, "mse"): alike.spd, (name, "cosine"): alike.cosine if _slopes(learner) else torch.nan}
+        found |= {(name, "mse"): alike.spd, (name, "cosine"): alike.cosine}
     return found
 
 
