@@ -10,7 +10,7 @@ from iclgd.small import learners
 from iclgd.small.languages.autoencoder import Autoencoder, train_autoencoder, with_others
 from iclgd.small.languages.encoders import Material
 from iclgd.small.languages.prepare import Data, prepare, words_of
-from iclgd.small.languages.references import best_penalty, references
+from iclgd.small.languages.references import best_penalty, descent, references, tuned
 from iclgd.small.languages.words import held_out, uniform
 from iclgd.small.streams import generator
 from iclgd.small.train import member
@@ -134,3 +134,39 @@ def test_one_hot_words_have_no_preconditioned_gd():
     (task, _), *_ = prepare(data()).tasks(4, False)
     assert set(references(task, 0, wide=True).learners) == {"gd", "ridge", "3 nearest", "no context"}
     assert "preconditioned gd" in references(task, 0, wide=False).learners
+
+
+def drawn(task):
+    return task.draw(4000, generator(77), queries=8, dtype=torch.float64)
+
+
+def loss_of(predict, episodes):
+    return float(half_square(predict(episodes), episodes.target))
+
+
+def test_as_many_steps_as_layers_are_tuned_and_named():
+    (task, _), *_ = prepare(data(k=4)).tasks(4, False)
+    one, two = references(task, 0, False), references(task, 0, False, steps=2)
+    assert [*one.learners][:2] == ["gd", "preconditioned gd"]
+    assert [*two.learners][:2] == ["gd ×2", "preconditioned gd ×2"]
+    episodes = drawn(task)
+    for name in ("gd", "preconditioned gd"):
+        assert loss_of(two.learners[f"{name} ×2"], episodes) < loss_of(one.learners[name], episodes) - 1e-3
+
+
+def test_tuned_steps_cannot_be_bettered_on_other_training_episodes():
+    (task, _), *_ = prepare(data(k=4)).tasks(4, False)
+    rates = tuned(task, 0, torch.tensor(0.1, dtype=torch.float64), 2)
+    episodes = drawn(task)
+    best = loss_of(descent(rates), episodes)
+    for change in ([0.3, 0], [-0.3, 0], [0, 0.3], [0, -0.3]):
+        assert best < loss_of(descent(rates + torch.tensor(change)), episodes)
+
+
+def test_two_steps_are_two_steps_of_gradient_descent():
+    episodes = sample(5)
+    rates = torch.tensor([0.3, 0.3], dtype=torch.float64)
+    expected = learners.predict(learners.gd(episodes.x, episodes.y, 0.3, steps=2), episodes.query)
+    assert torch.allclose(descent(rates)(episodes), expected, atol=1e-12)
+    scaled = rates[:, None, None] * torch.eye(4, dtype=torch.float64)
+    assert torch.allclose(descent(scaled)(episodes), expected, atol=1e-12)

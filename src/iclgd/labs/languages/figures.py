@@ -57,8 +57,9 @@ def _training_column(column: np.ndarray, reading: Reading) -> None:
     steps = reading.steps("training")
     for axes, quantity in zip(column, ("accuracy", "loss"), strict=False):
         _seeds(axes, steps, reading.training(TRAINED, quantity), COLOURS[0], TRAINED)
-    for name, place in LEARNERS.items():
-        if name not in reading.learners:
+    for kind, place in LEARNERS.items():
+        name = reading.called(kind)
+        if not name:
             continue
         for axes, quantity in zip(column, ("accuracy", "loss"), strict=False):
             level = float(np.mean(reading.of(name, quantity)))
@@ -106,9 +107,9 @@ def summary(readings: Sequence[Reading]) -> Figure:
             axes_.axhline(part, color="0.92", linewidth=0.7, zorder=0)
         _dots(left, reading.of(TRAINED, "accuracy"), part, COLOURS[0], "o")
         _dots(left, reading.of(TRAINED, "accuracy", shuffled=True), part, COLOURS[6], "x")
-        for name in DESCENTS:
-            if name in reading.learners:
-                _dots(right, reading.of(name, "cosine"), part, COLOURS[LEARNERS[name]], "o")
+        for kind in DESCENTS:
+            if name := reading.called(kind):
+                _dots(right, reading.of(name, "cosine"), part, COLOURS[LEARNERS[kind]], "o")
     left.set_yticks(place, [reading.setting.name() for reading in readings], fontsize=7)
     right.set_yticks([])
     left.set(title="Accuracy of the trained layers", xlabel="share of held-out queries")

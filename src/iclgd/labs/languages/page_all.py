@@ -40,8 +40,10 @@ def answer(fixed: Sequence[Reading], drawn: Sequence[Reading]) -> str:
     )
 
 
-def cell(reading: Reading, learner: str, quantity: str, shuffled: bool = False) -> Entry:
-    return number(reading, learner, quantity, shuffled) if learner in (TRAINED, *reading.learners) else ""
+def cell(reading: Reading, kind: str, quantity: str, shuffled: bool = False) -> Entry:
+    """A number of the learner of a kind; nothing where there is no such learner."""
+    name = kind if kind == TRAINED else reading.called(kind)
+    return number(reading, name, quantity, shuffled) if name else ""
 
 
 def labels_table(parts: Sequence[Reading]) -> Table:
@@ -81,7 +83,7 @@ def drawn_table(parts: Sequence[Reading]) -> Table:
 
 
 def every_learner(parts: Sequence[Reading], quantity: str) -> Table:
-    names = list(dict.fromkeys(name for part in parts for name in part.learners))
+    names = list(dict.fromkeys(name.split(" ×")[0] for part in parts for name in part.learners))
     names = [TRAINED, *names] if quantity == "accuracy" else names
     rows = [[part.setting.name(), *(cell(part, name, quantity) for name in names)] for part in parts]
     return Table(["", *names], rows)

@@ -28,6 +28,10 @@ class Reading:
         known = self.study.arrays(**self.setting.where(), seed=self.seeds[0], part="learner", shuffled=False)
         return [name for name in dict.fromkeys(str(one.labels["learner"]) for one in known) if name != TRAINED]
 
+    def called(self, kind: str) -> str:
+        """The learner of a kind, whatever its number of steps: `gd ×2` for gd; empty if there is none."""
+        return next((name for name in self.learners if name.split(" ×")[0] == kind), "")
+
     def of(self, learner: str, quantity: str, shuffled: bool = False) -> np.ndarray:
         """[seed]"""
         return self._values(part="learner", learner=learner, quantity=quantity, shuffled=shuffled)

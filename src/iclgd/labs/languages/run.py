@@ -104,7 +104,7 @@ def trained(e: Setting, data: Prepared, progress: Progress) -> list[Result]:
 
 
 def _seed(e: Setting, number: int, task: Membership, test: Membership, basis: Basis, more: dict[str, Predict]) -> Seed:
-    tuned = references(task, number, e.end_to_end)
+    tuned = references(task, number, e.end_to_end, e.layers)
     held = test.draw(e.episodes, generator(EVALUATION, number))
     learners = more | tuned.learners
     views = {name: view(learner, held) for name, learner in learners.items()}

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.optimize import minimize
 from torch import Tensor
 
 from iclgd.metrics.functions import Predict, half_square
@@ -15,7 +17,7 @@ from iclgd.small.streams import generator
 from iclgd.tasks.regression import Episodes
 
 Matrix = Float[Tensor, "dx dx"]
-SAMPLE = 2000  # episodes that the ridge penalty is tuned on
+SAMPLE, QUERIES = 2000, 32  # episodes that learners are tuned on, and queries of those that steps are tuned on
 TUNING = 11  # what a generator is for: the first part of its key
 PENALTIES = torch.logspace(-3, 3, 25, dtype=torch.float64)
 
@@ -40,23 +42,60 @@ class References:
     nothing about which rate, penalty or matrix is best."""
 
     rate: float
-    """Of a step of plain GD."""
+    """Of one step of plain GD."""
     matrix: Matrix | None
-    """The best preconditioner; none for one-hot words, which are too wide."""
+    """The best preconditioner of one step; none for one-hot words, which are too wide."""
     learners: dict[str, Predict]
 
 
-def references(task: Membership, seed: int, wide: bool) -> References:
-    """Every learner at its best on training episodes with fixed labels; ``wide``: codes too long for a matrix."""
+def references(task: Membership, seed: int, wide: bool, steps: int = 1) -> References:
+    """Every learner at its best on training episodes with fixed labels; ``wide``: codes too long for a matrix.
+
+    Gradient descent takes ``steps`` steps, one for every layer that it is held against.
+    """
     rate, matrix = best_rate(task), None if wide else best_preconditioner(task)
     sample = task.draw(SAMPLE, generator(TUNING, seed), dtype=torch.float64)
     penalty, k = best_penalty(sample), min(NEIGHBOURS, task.k)
-    found = {"gd": linear(lambda x, y: learners.gd(x, y, rate))}
+    times = "" if steps == 1 else f" ×{steps}"
+    found = {f"gd{times}": descent(tuned(task, seed, torch.tensor(rate, dtype=torch.float64), steps))}
     if matrix is not None:
-        found["preconditioned gd"] = linear(lambda x, y: learners.preconditioned(x, y, matrix.to(x.dtype)))
+        found[f"preconditioned gd{times}"] = descent(tuned(task, seed, matrix, steps))
     found |= {
         "ridge": linear(lambda x, y: learners.ridge(x, y, penalty)),
         f"{k} nearest": nearest(k),
         "no context": no_context(best_classifier(task)),
     }
     return References(rate, matrix, found)
+
+
+def descent(steps: Tensor) -> Predict:
+    """Steps of GD from 0, each with a rate [step] or a matrix [step, dx, dx] of its own."""
+
+    def learner(x: Tensor, y: Tensor) -> Tensor:
+        w = learners.origin(x, y, None)
+        for step in steps.to(x.dtype):
+            one = learners.preconditioned if step.ndim else learners.gd
+            w = one(x, y, step, start=w)
+        return w
+
+    return linear(learner)
+
+
+def tuned(task: Membership, seed: int, first: Tensor, steps: int) -> Tensor:
+    """The rates or matrices of ``steps`` steps of least squared error on drawn episodes.
+
+    One step is known exactly. More are found by quasi-Newton from that step alone, so they are never worse there.
+    """
+    start = torch.cat([first[None], torch.zeros(steps - 1, *first.shape, dtype=first.dtype)])
+    if steps == 1:
+        return start
+    sample = task.draw(SAMPLE // 4, generator(TUNING, seed, steps), queries=QUERIES, dtype=torch.float64)
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        p = torch.tensor(flat, dtype=torch.float64).reshape(start.shape).requires_grad_()
+        value = half_square(descent(p)(sample), sample.target)
+        (slope,) = torch.autograd.grad(value, p)
+        return float(value.detach()), slope.flatten().numpy()
+
+    best = minimize(objective, start.flatten().numpy(), jac=True, method="L-BFGS-B")
+    return torch.tensor(best.x).reshape(start.shape)
