@@ -36,6 +36,7 @@ def language_arrays(**given: Any) -> dict[str, Tensor]:
 
     found: dict[str, Any] = {}
     learners = dict.fromkeys(a.labels["learner"] for a in results[0].select(part="learner"))
+    learners.pop("stored × hits")  # came later
     for name in learners:
         rows = [
             np.full(len(results), SELF[what])

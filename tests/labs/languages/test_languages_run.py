@@ -8,7 +8,7 @@ import torch
 from language_studies import SMALL, run_reading
 
 from iclgd.errors import Refusal
-from iclgd.labs.languages.measures import TRAINED, as_preconditioner
+from iclgd.labs.languages.measures import TRAINED, as_preconditioner, correlation
 from iclgd.labs.languages.run import together
 from iclgd.labs.languages.spec import AllSpec, RunSpec
 from iclgd.small.attention import Weights
@@ -56,6 +56,21 @@ def test_with_a_random_sign_the_layer_comes_to_preconditioned_gd_and_not_gd(sign
     assert abs(mean(signed, TRAINED, "accuracy", True) - 0.5) < 0.05
     assert signed.weights("cosine to the best preconditioner").min() > 0.98
     assert signed.weights("cosine to a multiple of the identity").max() < 0.9
+
+
+def test_a_cosine_near_one_takes_no_gradient_step(signed):
+    """A stored classifier times a count has it too; the correlation of predictions tells the two apart."""
+    assert mean(signed, "stored × hits", "cosine") > 0.95
+    assert mean(signed, "preconditioned gd", "correlation") > mean(signed, "stored × hits", "correlation")
+    assert signed.of("preconditioned gd", "correlation").min() > 0.999
+
+
+def test_correlation_is_pearsons_over_all_queries():
+    a, b = torch.tensor([[[1.0], [2.0]], [[4.0], [3.0]]]), torch.tensor([[[2.0], [1.0]], [[5.0], [7.0]]])
+    expected = np.corrcoef(a.flatten(), b.flatten())[0, 1]
+    assert correlation(a, b) == pytest.approx(expected)
+    assert correlation(a, -3 * a + 5) == pytest.approx(-1)
+    assert np.isnan(correlation(a, torch.ones_like(a)))
 
 
 def test_the_layer_leaves_its_start_near_gd(signed):

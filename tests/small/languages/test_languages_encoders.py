@@ -10,7 +10,7 @@ from iclgd.small import learners
 from iclgd.small.languages.autoencoder import Autoencoder, train_autoencoder, with_others
 from iclgd.small.languages.encoders import Material
 from iclgd.small.languages.prepare import Data, prepare, words_of
-from iclgd.small.languages.references import best_penalty, descent, references, tuned
+from iclgd.small.languages.references import best_penalty, descent, hits, references, stored_times_hits, tuned
 from iclgd.small.languages.words import held_out, uniform
 from iclgd.small.streams import generator
 from iclgd.small.train import member
@@ -132,7 +132,9 @@ def test_the_ridge_penalty_is_at_its_best():
 
 def test_one_hot_words_have_no_preconditioned_gd():
     (task, _), *_ = prepare(data()).tasks(4, False)
-    assert set(references(task, 0, wide=True).learners) == {"gd", "ridge", "3 nearest", "no context"}
+    assert set(references(task, 0, wide=True).learners) == {
+        "gd", "ridge", "3 nearest", "no context", "stored × hits",
+    }  # fmt: skip
     assert "preconditioned gd" in references(task, 0, wide=False).learners
 
 
@@ -170,3 +172,19 @@ def test_two_steps_are_two_steps_of_gradient_descent():
     assert torch.allclose(descent(rates)(episodes), expected, atol=1e-12)
     scaled = rates[:, None, None] * torch.eye(4, dtype=torch.float64)
     assert torch.allclose(descent(scaled)(episodes), expected, atol=1e-12)
+
+
+def test_hits_less_misses_by_hand():
+    """w = (1, 0): labels agree with the sign of the first number in three demonstrations of four."""
+    x = torch.tensor([[[2.0, 9.0], [-1.0, 0.0], [0.5, -7.0], [-3.0, 1.0]]])
+    y = torch.tensor([[[1.0], [-1.0], [1.0], [1.0]]])
+    query, w = torch.tensor([[[4.0, 1.0]]]), torch.tensor([1.0, 0.0])
+    episodes = Episodes(x, y, query, torch.tensor([[[8.0]]]))
+    assert float(hits(w, episodes)) == pytest.approx((3 - 1) / 4)
+    control = stored_times_hits(w, episodes)  # one episode fixes the scale: ½ · 4 · s = 8
+    assert float(control(episodes)) == pytest.approx(8)
+    turned = episodes._replace(y=-y)
+    assert float(control(turned)) == pytest.approx(-8)
+    moved = episodes._replace(x=x * torch.tensor([1.0, -5.0]))
+    assert float(control(moved)) == pytest.approx(8)  # only signs of w·x are read
+    assert float(control(episodes._replace(query=2 * query))) == pytest.approx(16)

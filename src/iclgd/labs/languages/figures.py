@@ -10,7 +10,14 @@ from iclgd.labs.languages.measures import TRAINED
 from iclgd.labs.languages.reading import Reading
 from iclgd.report.figures import COLOURS, band, figure, styled
 
-LEARNERS = {"gd": 1, "preconditioned gd": 2, "ridge": 4, "gd on learned features": 5, "no context": 6}
+LEARNERS = {
+    "gd": 1,
+    "preconditioned gd": 2,
+    "ridge": 4,
+    "gd on learned features": 5,
+    "no context": 6,
+    "stored × hits": 3,
+}
 """The colours of learners; the trained layers have the first."""
 DESCENTS = ("gd", "preconditioned gd", "gd on learned features")
 

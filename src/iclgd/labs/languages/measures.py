@@ -23,7 +23,7 @@ def comparisons(
     """Every learner's numbers; ``mixed`` are the held-out episodes with their labels shuffled.
 
     Of the trained layers and of each learner: accuracy and loss. Of each learner: the cosine of its sensitivities to
-    those of the layers, and the mean squared difference of predictions (mse).
+    those of the layers, and of predictions the correlation over all queries and the mean squared difference (mse).
     """
     everyone = {TRAINED: layers, **learners}
     seen = {False: {TRAINED: view(layers, held), **views}, True: {n: view(p, mixed) for n, p in everyone.items()}}
@@ -42,8 +42,18 @@ def _numbers(layers: View, learner: View, held: Episodes, other: bool) -> dict[s
     }
     if other:
         alike = likeness(layers, learner, held.query)
-        found |= {"cosine": alike.cosine, "mse": alike.spd}
+        found |= {
+            "cosine": alike.cosine,
+            "correlation": correlation(layers.answer, learner.answer),
+            "mse": alike.spd,
+        }
     return found
+
+
+def correlation(a: Tensor, b: Tensor) -> float:
+    """Pearson's, over all answers; nan where one of them never changes."""
+    a, b = (x.double().flatten() - x.double().mean() for x in (a, b))
+    return float(a @ b / (a.norm() * b.norm())) if a.any() and b.any() else torch.nan
 
 
 def watched(layers: Predict, held: Episodes, views: Mapping[str, View]) -> dict[tuple[str, str], float]:

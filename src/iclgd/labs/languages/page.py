@@ -15,9 +15,9 @@ from iclgd.study import Study
 
 INTERVALS = "Means over seeds with their 95% intervals, by Student's t, cut off where a quantity ends."
 NO_INTERVAL = "1 seed: no interval over draws."
-BOUNDS = {"accuracy": (0.0, 1.0), "loss": (0.0, math.inf), "cosine": (-1.0, 1.0), "mse": (0.0, math.inf)}
-SHARE, DIFFERENCE = (0.0, 1.0), (-1.0, 1.0)
-ALIKE = ("cosine", "mse")  # to the trained layers, which have none themselves
+SHARE, DIFFERENCE, ABOVE = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf)
+BOUNDS = {"accuracy": SHARE, "loss": ABOVE, "cosine": DIFFERENCE, "correlation": DIFFERENCE, "mse": ABOVE}
+ALIKE = ("cosine", "correlation", "mse")  # to the trained layers, which have none themselves
 
 
 def over_seeds(values: Sequence[float] | np.ndarray, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Number:
@@ -119,14 +119,16 @@ def table(reading: Reading, columns: dict[str, tuple[str, bool]]) -> Table:
 FIRST = {
     "accuracy": ("accuracy", False),
     "labels shuffled": ("accuracy", True),
-    "cosine to trained": ("cosine", False),
-    "MSE to trained": ("mse", False),
+    "cosine": ("cosine", False),
+    "correlation": ("correlation", False),
 }
-SECOND = {
-    "½ sq. error": ("loss", False),
-    "cosine, shuffled": ("cosine", True),
-    "MSE, shuffled": ("mse", True),
-}
+SECOND = {"½ sq. error": ("loss", False), "MSE": ("mse", False)}
+SHUFFLED = {"cosine": ("cosine", True), "correlation": ("correlation", True), "MSE": ("mse", True)}
+TO_TRAINED = (
+    "Cosine (of sensitivities ∂ŷ/∂x), correlation and MSE (of predictions) are to the trained layers. `no context` is "
+    "a stored linear classifier; `stored × hits` is that classifier times the share of labels that agree with it less "
+    "the share that does not: neither has a gradient step in it."
+)
 CAPTIONS = {
     "training": "Accuracy and loss on held-out episodes, and how near the trained layers come to the learners.",
     "autoencoder": "The autoencoder sees no labels; its words are those of the language and as many uniform ones.",
@@ -172,12 +174,13 @@ def page(study: Study) -> Page:
         subtitle(reading.setting, len(reading.seeds)),
         answer(reading),
         [
-            Section("Learners", how_sure(reading), table(reading, FIRST), brief=True),
+            Section("Learners", f"{how_sure(reading)} {TO_TRAINED}", table(reading, FIRST), brief=True),
             *(
                 Section(name.capitalize(), CAPTIONS[name], figure=drawing)
                 for name, drawing in drawings([reading]).items()
             ),
-            Section("Loss and shuffled labels", how_sure(reading), table(reading, SECOND)),
+            Section("Errors", how_sure(reading), table(reading, SECOND)),
+            Section("Likeness on episodes with shuffled labels", how_sure(reading), table(reading, SHUFFLED)),
             Section("Words, codes and weights", table=notes(reading), brief=True),
         ],
     )

@@ -121,6 +121,7 @@ def page_all(study: Study) -> Page:
             Section("Sign or language drawn: with shuffled labels, and matrices", sure, drawn_table(drawn)),
             Section("Accuracy of every learner", sure, every_learner(parts, "accuracy")),
             Section("Cosine of every learner's sensitivities", sure, every_learner(parts, "cosine")),
+            Section("Correlation of every learner's predictions", sure, every_learner(parts, "correlation")),
             *(Section(one.name.replace("-", " ").capitalize(), figure=one) for one in more),
         ],
     )

@@ -36,6 +36,29 @@ def no_context(classifier: Float[Tensor, " dx"]) -> Predict:
     return lambda episodes: (episodes.query @ classifier.to(episodes.query.dtype))[..., None]
 
 
+def hits(classifier: Float[Tensor, " dx"], episodes: Episodes) -> Float[Tensor, "*batch 1 1"]:
+    """The share of demonstrations whose label has the classifier's sign, less the share whose label has not."""
+    guesses = (episodes.x @ classifier.to(episodes.x.dtype))[..., None].sign()
+    return (guesses * episodes.y).mean(-2, keepdim=True)
+
+
+def stored_times_hits(classifier: Float[Tensor, " dx"], sample: Episodes) -> Predict:
+    """A control without any gradient step: a stored w·x_q, times how many labels agree with w less how many do not.
+
+    It reads labels through that count alone, by signs, so no demonstration's position moves the answer's direction;
+    where one language is asked about with a random sign, likeness to it is the base rate for likeness to GD.
+    """
+    plain = no_context(classifier)
+
+    def answer(episodes: Episodes) -> Tensor:
+        return hits(classifier, episodes) * plain(episodes)
+
+    raw = answer(sample)
+    power = float(raw.square().sum())
+    scale = float((raw * sample.target).sum()) / power if power else 0.0  # least squares
+    return lambda episodes: scale * answer(episodes)
+
+
 @dataclass(frozen=True, eq=False)
 class References:
     """Learners tuned on one seed's training episodes; all are odd in the labels or need none, so a random sign changes
@@ -64,6 +87,7 @@ def references(task: Membership, seed: int, wide: bool, steps: int = 1) -> Refer
         "ridge": linear(lambda x, y: learners.ridge(x, y, penalty)),
         f"{k} nearest": nearest(k),
         "no context": no_context(best_classifier(task)),
+        "stored × hits": stored_times_hits(best_classifier(task), sample),
     }
     return References(rate, matrix, found)
 
