@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from iclgd.labs.languages.measures import TRAINED
+from iclgd.labs.languages.measures import BYPASS, TRAINED
 from iclgd.labs.languages.run import together
 from iclgd.labs.languages.spec import RunSpec
 from iclgd.tools import Tools
@@ -36,7 +36,8 @@ def language_arrays(**given: Any) -> dict[str, Tensor]:
 
     found: dict[str, Any] = {}
     learners = dict.fromkeys(a.labels["learner"] for a in results[0].select(part="learner"))
-    learners.pop("stored × hits")  # came later
+    for later in ("stored × hits", BYPASS):
+        learners.pop(later, None)
     for name in learners:
         rows = [
             np.full(len(results), SELF[what])

@@ -31,7 +31,9 @@ def planted(seed, learners, facts=None, more=()):
             quantity, shuffled = what if isinstance(what, tuple) else (what, False)
             value = values[seed] if isinstance(values, list) else values
             arrays.append(array(value, part="learner", learner=name, quantity=quantity, shuffled=shuffled))
-    return Result(facts or {"members": ["ac"], "others": ["ab"]}, arrays)
+    return Result(
+        facts or {"members": ["ac"], "others": ["ab"], "words": {"training": 9, "shown": 4, "asked": 3}}, arrays
+    )
 
 
 def planted_study(learners, seeds=3, more=lambda seed: (), facts=None, **given):

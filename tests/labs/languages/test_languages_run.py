@@ -8,7 +8,7 @@ import torch
 from language_studies import SMALL, run_reading
 
 from iclgd.errors import Refusal
-from iclgd.labs.languages.measures import TRAINED, as_preconditioner, correlation
+from iclgd.labs.languages.measures import BYPASS, TRAINED, as_preconditioner, correlation
 from iclgd.labs.languages.run import together
 from iclgd.labs.languages.spec import AllSpec, RunSpec
 from iclgd.small.attention import Weights
@@ -136,6 +136,7 @@ def test_the_other_encoders_run(encoder):
     ours = encoder != "end-to-end"
     assert ("gd on learned features" in reading.learners) != ours
     assert ("preconditioned gd" in reading.learners) == ours
+    assert (BYPASS in reading.learners) != ours
     assert (reading.encoding("loss").shape == (2, 4)) == ours
     assert bool(reading.matrix(TRAINED, "qk").size) == ours
     assert np.isfinite(reading.of(TRAINED, "loss")).all()

@@ -188,3 +188,15 @@ def test_hits_less_misses_by_hand():
     moved = episodes._replace(x=x * torch.tensor([1.0, -5.0]))
     assert float(control(moved)) == pytest.approx(8)  # only signs of w·x are read
     assert float(control(episodes._replace(query=2 * query))) == pytest.approx(16)
+
+
+def test_words_are_counted_once_and_by_their_use():
+    prepared = prepare(data(seeds=1, max_length=6))
+    split = prepared.splits[0]
+    rows = {
+        "training": [row for side in split.train for role in side for part in role for row in part.tolist()],
+        "shown": [row for side in split.test for part in side.demos for row in part.tolist()],
+        "asked": [row for side in split.test for part in side.queries for row in part.tolist()],
+    }
+    assert prepared.counts(0) == {name: len(set(map(tuple, part))) for name, part in rows.items()}
+    assert len(set(prepared.counts(0).values())) > 1

@@ -15,6 +15,7 @@ from iclgd.small.train import Params
 from iclgd.tasks.regression import Episodes
 
 TRAINED = "trained"  # the layers, among the learners
+BYPASS = "trained, no attention"  # the same layers with pv = 0: what the MLP before them answers by itself
 
 
 def comparisons(
@@ -26,7 +27,10 @@ def comparisons(
     those of the layers, and of predictions the correlation over all queries and the mean squared difference (mse).
     """
     everyone = {TRAINED: layers, **learners}
-    seen = {False: {TRAINED: view(layers, held), **views}, True: {n: view(p, mixed) for n, p in everyone.items()}}
+    seen = {
+        False: {name: views[name] if name in views else view(learner, held) for name, learner in everyone.items()},
+        True: {name: view(learner, mixed) for name, learner in everyone.items()},
+    }
     return [
         array(value, part="learner", learner=name, quantity=quantity, shuffled=mixed_)
         for mixed_, known in seen.items()

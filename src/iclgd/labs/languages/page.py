@@ -127,8 +127,9 @@ SHUFFLED = {"cosine": ("cosine", True), "correlation": ("correlation", True), "M
 TO_TRAINED = (
     "Cosine (of sensitivities ∂ŷ/∂x), correlation and MSE (of predictions) are to the trained layers. `no context` is "
     "a stored linear classifier; `stored × hits` is that classifier times the share of labels that agree with it less "
-    "the share that does not: neither has a gradient step in it."
+    "the share that does not: neither has a gradient step in it. `trained, no attention` has the layers' pv set to zero."
 )
+WORDS = "{training} trained on; in test episodes {shown} shown and {asked} asked about"
 CAPTIONS = {
     "training": "Accuracy and loss on held-out episodes, and how near the trained layers come to the learners.",
     "autoencoder": "The autoencoder sees no labels; its words are those of the language and as many uniform ones.",
@@ -142,6 +143,7 @@ def notes(reading: Reading) -> Table:
     rows: list[list[str | Number]] = [
         ["members, for instance", ", ".join(facts["members"])],
         ["other words", ", ".join(facts["others"])],
+        ["different words, first seed", WORDS.format(**facts["words"])],
     ]
     for quantity, name in (("symbols", "positions"), ("words", "words")):
         if reading.encoding(quantity).size:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
-from iclgd.labs.languages.measures import comparisons, matrices, watched
+from iclgd.labs.languages.measures import BYPASS, comparisons, matrices, watched
 from iclgd.labs.languages.spec import SeedSpec, Setting
 from iclgd.metrics.functions import Predict, View, view
 from iclgd.results import Array, Result, array
@@ -91,9 +91,15 @@ def trained(e: Setting, data: Prepared, progress: Progress) -> list[Result]:
     layers, curves = _train(e, model, seeds, batches, adam, progress)
     return [
         Result(
-            data.examples(i),
+            {**data.examples(i), "words": data.counts(i)},
             [
-                *comparisons(seed.learners, predictor(model, layers[i]), seed.held, seed.mixed, seed.views),
+                *comparisons(
+                    seed.learners | _bypassed(e, model, layers[i]),
+                    predictor(model, layers[i]),
+                    seed.held,
+                    seed.mixed,
+                    seed.views,
+                ),
                 *curves[i],
                 *_encoding(data, i),
                 *(matrices(layers[i], seed.tuned) if e.layers == 1 else ()),
@@ -150,6 +156,13 @@ def _train(
         for i in range(len(seeds))
     ]
     return layers, curves
+
+
+def _bypassed(e: Setting, model: Transformer, layers: Params) -> dict[str, Predict]:
+    """The layers without what attention writes, where something else can answer: an MLP trained with them."""
+    if not e.end_to_end:
+        return {}
+    return {BYPASS: predictor(model, layers | {"pv": torch.zeros_like(layers["pv"])})}
 
 
 def _finite(params: Params) -> bool:

@@ -11,6 +11,7 @@ from iclgd.small.languages.encoders import Encode, Encoder, Material
 from iclgd.small.languages.expressions import check_alphabet, language
 from iclgd.small.languages.membership import Membership, Side, Split, membership, split_many, split_one
 from iclgd.small.languages.regbench import random_languages
+from iclgd.small.languages.words import distinct
 from iclgd.small.train import one_thread
 
 SHOWN = 4  # words of each kind that a page shows
@@ -42,6 +43,13 @@ class Prepared:
         """A few training words of a seed."""
         first = self.splits[place].train[0].demos
         return {name: decode(part[-SHOWN:], self.alphabet) for name, part in first._asdict().items()}
+
+    def counts(self, place: int) -> dict[str, int]:
+        """How many different words of a seed are trained on, shown in test episodes, and asked about there."""
+        split = self.splits[place]
+        tested = [np.concatenate([part for words in split.test for part in words[role]]) for role in (0, 1)]
+        train, shown, asked = (len(distinct(part)) for part in (words_of(split.train), *tested))
+        return {"training": train, "shown": shown, "asked": asked}
 
 
 def prepare(data: Data) -> Prepared:
