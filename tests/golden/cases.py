@@ -43,7 +43,7 @@ CASES: dict[str, Callable[[], dict[str, Tensor]]] = {
     "languages-autoencoder": partial(language_arrays, encoder="autoencoder", negatives="edits"),
     "languages-end-to-end": partial(language_arrays, encoder="end-to-end", labels="sign"),
     "languages-random": partial(language_arrays, encoder="pca", start="gd", **RANDOM),
-    "languages-two-layers": partial(language_arrays, encoder="pca", labels="sign", layers=2, seeds=(3, 4)),
+    "languages-two-layers": partial(language_arrays, encoder="pca", labels="sign", layers=2, start="random", seeds=(3, 4)),
     "dual-llama": partial(dual_heads, "llama"),
     "dual-gemma2": partial(dual_heads, "gemma2"),
     "dual-gpt-oss": partial(dual_heads, "gpt-oss"),

@@ -192,6 +192,10 @@ def test_the_study_has_every_kind_once_and_its_groups_in_a_row():
     assert {setting.labels for setting in settings} == {"fixed", "sign", "language"}
     assert {setting.encoder.kind for setting in settings} == {"autoencoder", "pca", "end-to-end"}
     assert {setting.layers for setting in settings} == {1, 2}
+    starts = [(setting.start, setting.labels, setting.encoder.kind) for setting in settings]
+    assert starts.count(("gd", "sign", "pca")) == 9 + 3  # one layer, and two
+    assert starts.count(("random", "sign", "pca")) == starts.count(("gd", "fixed", "pca")) == 3
+    assert starts.count(("random", "fixed", "autoencoder")) == 9
     changes = sum(a.group != b.group for a, b in itertools.pairwise(cells))
     assert changes + 1 == len({cell.group for cell in cells})
     assert cells[0].labels["language"] == "random"
@@ -242,14 +246,16 @@ def test_what_cannot_be_run_gets_a_sentence(given, sentence):
 
 
 @pytest.mark.parametrize(
-    "given, queries, rate",
+    "given, queries, rate, start",
     [
-        ({}, 1, 0.03),
-        ({"labels": "sign"}, 32, 0.03),
-        ({"labels": "sign", "encoder": "end-to-end"}, 1, 0.003),
-        ({"labels": "sign", "queries": 5, "rate": 0.5}, 5, 0.5),
+        ({}, 1, 0.03, "random"),
+        ({"labels": "sign"}, 32, 0.03, "gd"),
+        ({"labels": "language", "language": "random"}, 32, 0.03, "gd"),
+        ({"labels": "sign", "encoder": "end-to-end"}, 1, 0.003, "random"),
+        ({"encoder": "end-to-end"}, 1, 0.003, "random"),
+        ({"labels": "sign", "queries": 5, "rate": 0.5, "start": "random"}, 5, 0.5, "random"),
     ],
 )
-def test_defaults_follow_labels_and_encoder(given, queries, rate):
+def test_defaults_follow_labels_and_encoder(given, queries, rate, start):
     spec = RunSpec.of(SMALL | given)
-    assert (spec.queries, spec.rate) == (queries, rate)
+    assert (spec.queries, spec.rate, spec.start) == (queries, rate, start)

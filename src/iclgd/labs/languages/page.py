@@ -127,7 +127,7 @@ SHUFFLED = {"cosine": ("cosine", True), "correlation": ("correlation", True), "M
 TO_TRAINED = (
     "Cosine (of sensitivities ∂ŷ/∂x), correlation and MSE (of predictions) are to the trained layers. `no context` is "
     "a stored linear classifier; `stored × hits` is that classifier times the share of labels that agree with it less "
-    "the share that does not: neither has a gradient step in it. `trained, no attention` has the layers' pv set to zero."
+    "the share that does not: neither has a gradient step in it. `trained, no attention` has their pv set to zero."
 )
 WORDS = "{training} trained on; in test episodes {shown} shown and {asked} asked about"
 CAPTIONS = {

@@ -1,6 +1,6 @@
 """What a study of the languages lab is asked for, and its cells: one setting and one seed each."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from pydantic import model_validator
@@ -30,7 +30,11 @@ class Setting(Coding):
         "fixed", "Fixed, a random sign in every episode, or another language in every episode (--language random)."
     )
     layers: int = option(1, "LSA layers.", ge=1)
-    start: Start = option("random", "Where training starts: at random, or near a small step of plain GD.")
+    start: Start = option(
+        "random",
+        "Where training starts: at random, or near a small step of plain GD and free to leave it.  "
+        "[default: gd where labels are drawn; random with fixed labels or end to end]",
+    )
     steps: int = option(2000, "Training steps of the layers.", ge=1)
     batch: int = option(128, "Episodes in a step, for each seed.", ge=1)
     queries: int = option(0, "Queries of a training episode.  [default: 32; 1 with fixed labels or end to end]", ge=1)
@@ -45,7 +49,8 @@ class Setting(Coding):
             return given
         encoder: Encoder = parse_one(given.get("encoder", DEFAULT_ENCODER), ENCODERS).make()
         one = encoder.end_to_end or given.get("labels", "fixed") == "fixed"
-        return {"queries": 1 if one else MANY, "rate": RATES[encoder.end_to_end], **given}
+        usual = {"queries": 1 if one else MANY, "start": "random" if one else "gd", "rate": RATES[encoder.end_to_end]}
+        return {**usual, **given}
 
     @model_validator(mode="after")
     def _check_training(self) -> "Setting":
@@ -119,13 +124,12 @@ class AllSpec(LabSpec):
 
     def settings(self) -> list[Setting]:
         """In the order in which they are shown."""
-        kinds: Sequence[tuple[Labels, Start]] = (("fixed", "random"), ("sign", "gd"))
         made = [
-            self._setting(language=language, encoder=encoder, negatives=negatives, labels=labels, start=start)
+            self._setting(language=language, encoder=encoder, negatives=negatives, labels=labels)
             for encoder in ("autoencoder", "pca")
             for negatives in get_args(Negatives)
             for language in REPORT
-            for labels, start in kinds
+            for labels in ("fixed", "sign")
         ]
         for language in REPORT:
             made += [self._setting(language=language, encoder="pca", labels="fixed", start="gd")]
@@ -133,13 +137,13 @@ class AllSpec(LabSpec):
                 self._setting(language=language, encoder=encoder, labels="sign", start="random")
                 for encoder in ("autoencoder", "pca")
             ]
-            made += [self._setting(language=language, encoder="pca", labels="sign", layers=2, start="gd", rate=0.01)]
+            made += [self._setting(language=language, encoder="pca", labels="sign", layers=2, rate=0.01)]
             made += [
                 self._setting(language=language, encoder="end-to-end", labels=labels, steps=1500)
                 for labels in ("fixed", "sign")
             ]
         made += [
-            self._setting(language="random", encoder=code, labels="language", start="gd", min_length=low, max_length=8)
+            self._setting(language="random", encoder=code, labels="language", min_length=low, max_length=8)
             for code, low in (("autoencoder", 8), ("pca", 8), ("pca", 1))
         ]
         return made
