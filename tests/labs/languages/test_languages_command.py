@@ -125,9 +125,9 @@ def test_what_cannot_be_run_gets_a_sentence(capsys, tmp_path, words, sentence):
 def test_the_list_shows_expressions_and_sizes(capsys):
     iclgd("list")
     shown = capsys.readouterr().out
-    assert re.search(r"document-1 +a\*bc\* +abc +3 +78", shown)
-    assert re.search(r"document-2 +\(\(a\|b\)c\)\* +abc +3 +127", shown)
-    assert re.search(r"document-3 +\(abc\?\)\* +abc +4 +48", shown)
+    assert re.search(r"report-1 +a\*bc\* +abc +3 +78", shown)
+    assert re.search(r"report-2 +\(\(a\|b\)c\)\* +abc +3 +127", shown)
+    assert re.search(r"report-3 +\(abc\?\)\* +abc +4 +48", shown)
 
 
 def words_of(capsys, *given):

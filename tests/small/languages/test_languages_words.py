@@ -29,7 +29,7 @@ def strings(words):
 
 
 @pytest.mark.parametrize("kind", get_args(Negatives))
-@pytest.mark.parametrize("name", ["document-1", "document-2", "document-3", "tomita-4", "tomita-7"])
+@pytest.mark.parametrize("name", ["report-1", "report-2", "report-3", "tomita-4", "tomita-7"])
 def test_members_are_members_others_are_not_and_none_comes_twice(name, kind):
     found = language(name)
     words = labelled(found, kind, LENGTHS, 64, np.random.default_rng(0))
@@ -41,7 +41,7 @@ def test_members_are_members_others_are_not_and_none_comes_twice(name, kind):
 
 
 @pytest.mark.parametrize("kind", ["edits", "complement"])
-@pytest.mark.parametrize("name", ["document-1", "document-2", "document-3", "tomita-4"])
+@pytest.mark.parametrize("name", ["report-1", "report-2", "report-3", "tomita-4"])
 def test_length_gives_nothing_away(name, kind):
     found = language(name)
     words = labelled(found, kind, LENGTHS, 64, np.random.default_rng(0))
@@ -51,13 +51,13 @@ def test_length_gives_nothing_away(name, kind):
 
 def test_random_negatives_ignore_the_language():
     """Members of ((a|b)c)* have even lengths; blind negatives have all lengths alike."""
-    words = labelled(language("document-2"), "random", LENGTHS, 64, np.random.default_rng(0))
+    words = labelled(language("report-2"), "random", LENGTHS, 64, np.random.default_rng(0))
     odd = lengths(words.others, 3) % 2
     assert 0.3 < odd.mean() < 0.7
 
 
 def test_hard_negatives_are_one_or_two_edits_from_a_member():
-    found = language("document-2")
+    found = language("report-2")
     words = labelled(found, "edits", range(6, 7), 8, np.random.default_rng(0))
 
     def one_edit(word):
@@ -123,7 +123,7 @@ def test_where_edits_are_few_members_are_left_out_by_chance():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_string_is_on_two_sides(seed):
-    split = split_one(language("document-3"), "complement", LENGTHS, seed)
+    split = split_one(language("report-3"), "complement", LENGTHS, seed)
     parts = [strings(np.concatenate(role)) for (words,) in split for role in words]
     for a, b in itertools.combinations(parts, 2):
         assert not a & b
@@ -167,7 +167,7 @@ def task():
     return words, membership(words, lambda w: one_hot(w, 3), 10, signs=False)
 
 
-NAMES = ("document-1", "document-2")
+NAMES = ("report-1", "report-2")
 
 
 def test_episodes_are_balanced_labelled_right_and_never_ask_what_they_show(task):
