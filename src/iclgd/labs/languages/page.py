@@ -96,8 +96,8 @@ def answer(reading: Reading) -> str:
 def subtitle(setting: Setting, seeds: int) -> str:
     layers = "one LSA layer" if setting.layers == 1 else f"{setting.layers} LSA layers"
     return (
-        f"{setting.language} · {setting.labels} labels · {setting.negatives} negatives · {setting.encoder.label} · "
-        f"{layers} · k = {setting.k} · {counted(seeds, 'seed')} × {counted(setting.episodes, 'episode')}"
+        f"{setting.language} · {setting.labels} labels · {setting.negatives} · {setting.encoder.label} · {layers} · "
+        f"k = {setting.k} · {counted(seeds, 'seed')} × {counted(setting.episodes, 'episode')}"
     )
 
 

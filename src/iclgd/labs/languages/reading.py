@@ -2,30 +2,34 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from iclgd.lab import Label
 from iclgd.labs.languages.measures import TRAINED
 from iclgd.labs.languages.spec import AllSpec, RunSpec, Setting
+from iclgd.results import Result
 from iclgd.study import Study
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """One setting of a study."""
+    """One setting of a study, with the results of its seeds."""
 
-    study: Study
     setting: Setting
     seeds: tuple[int, ...]
+    results: Sequence[Result]
 
     def _values(self, **labels: Label) -> np.ndarray:
-        return self.study.stack("seed", self.seeds, None, **self.setting.where(), **labels)
+        """[seed, …]; empty where there is no such array."""
+        known = [found for result in self.results for found in result.select(**labels)]
+        return np.stack([one.values for one in known]) if known else np.empty((0,))
 
     @property
     def learners(self) -> list[str]:
         """The learners that the layers are held against."""
-        known = self.study.arrays(**self.setting.where(), seed=self.seeds[0], part="learner", shuffled=False)
+        known = self.results[0].select(part="learner", shuffled=False)
         return [name for name in dict.fromkeys(str(one.labels["learner"]) for one in known) if name != TRAINED]
 
     def called(self, kind: str) -> str:
@@ -49,7 +53,7 @@ class Reading:
         return self._values(part="encoder", quantity=quantity)
 
     def steps(self, part: str) -> Sequence[int]:
-        known = self.study.arrays(**self.setting.where(), seed=self.seeds[0], part=part)
+        known = self.results[0].select(part=part)
         return [int(step) for step in known[0].coordinates["step"]] if known else []
 
     def matrix(self, learner: str, matrix: str) -> np.ndarray:
@@ -61,14 +65,18 @@ class Reading:
         return self._values(part="weights", quantity=quantity)
 
     @property
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, Any]:
         """Of the first seed."""
-        where = {**self.setting.where(), "seed": self.seeds[0]}
-        return next(dict(result.facts) for cell, result in self.study.found() if dict(cell.labels) == where)
+        return dict(self.results[0].facts)
 
 
 def readings(study: Study) -> list[Reading]:
     """The settings of a study, in the order in which they are shown."""
     spec = study.spec
     assert isinstance(spec, RunSpec | AllSpec)
-    return [Reading(study, setting, spec.seeds) for setting in spec.settings()]
+    places = {tuple(cell.labels.items()): name for cell, name in zip(study.cells, study.keys, strict=True)}
+
+    def result(setting: Setting, seed: int) -> Result:
+        return study.results[places[tuple({**setting.where(), "seed": seed}.items())]]
+
+    return [Reading(one, spec.seeds, [result(one, seed) for seed in spec.seeds]) for one in spec.settings()]
