@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,21 @@ class Reading:
     seeds: tuple[int, ...]
     results: Sequence[Result]
 
+    @cached_property
+    def _index(self) -> dict[frozenset[tuple[str, Label]], list[np.ndarray]]:
+        """Every array by its labels, over seeds."""
+        found: dict[frozenset[tuple[str, Label]], list[np.ndarray]] = {}
+        for result in self.results:
+            for one in result.arrays:
+                found.setdefault(frozenset(one.labels.items()), []).append(one.values)
+        return found
+
     def _values(self, **labels: Label) -> np.ndarray:
         """[seed, …]; empty where there is no such array."""
-        known = [found for result in self.results for found in result.select(**labels)]
-        return np.stack([one.values for one in known]) if known else np.empty((0,))
+        known = self._index.get(frozenset(labels.items()))
+        return np.stack(known) if known else np.empty((0,))
 
-    @property
+    @cached_property
     def learners(self) -> list[str]:
         """The learners that the layers are held against."""
         known = self.results[0].select(part="learner", shuffled=False)

@@ -5,6 +5,7 @@ the dot. What only one of them knows, or what they read differently, is refused.
 """
 
 import re
+from functools import lru_cache
 
 import numpy as np
 from automata.base.exceptions import AutomatonException, RegexException
@@ -36,6 +37,7 @@ for _name, _expression in {
     BUILT_IN.add(_name, _expression)
 
 
+@lru_cache(maxsize=256)  # every cell of a study asks again
 def language(text: str, alphabet: str = "") -> Language:
     """A built-in language by name, or the language of an expression.
 
