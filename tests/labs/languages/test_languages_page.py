@@ -84,6 +84,17 @@ def test_two_learners_that_change_places_between_seeds_are_undecided():
     assert answer.endswith("and gd.")
 
 
+def test_a_learner_that_is_nearer_by_a_like_factor_in_every_seed_is_nearest():
+    """The difference itself has zero in its interval: one seed is far from both."""
+    answer = said(near=(0.001, 0.002, 0.2), far=(0.01, 0.02, 2.0))
+    assert "of all learners preconditioned gd" in answer
+    assert over_seeds([0.009, 0.018, 1.8]).low < 0
+
+
+def test_a_distance_of_zero_is_nearest():
+    assert "of all learners preconditioned gd" in said(near=(0.0, 0.0, 0.0))
+
+
 def test_more_layers_are_many():
     spec = planted_study(everyone(), layers=2)
     assert page(spec).answer.startswith("The layers read the labels")

@@ -17,6 +17,7 @@ INTERVALS = "Means over seeds with their 95% intervals, by Student's t, cut off 
 NO_INTERVAL = "1 seed: no interval over draws."
 SHARE, DIFFERENCE, ABOVE = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf)
 BOUNDS = {"accuracy": SHARE, "loss": ABOVE, "cosine": DIFFERENCE, "correlation": DIFFERENCE, "mse": ABOVE}
+TINY = 1e-30  # a squared distance of zero has no logarithm
 ALIKE = ("cosine", "correlation", "mse")  # to the trained layers, which have none themselves
 
 
@@ -71,9 +72,12 @@ def by_distance(reading: Reading) -> list[str]:
 
 
 def is_nearest(reading: Reading) -> bool | None:
-    """Whether the nearest learner is nearer than the next, over seeds; None from one seed."""
-    first, second = by_distance(reading)[:2]
-    gap = over_seeds(reading.of(second, "mse") - reading.of(first, "mse"))
+    """Whether the nearest learner is nearer than the next, over seeds; None from one seed.
+
+    By the ratio of their squared distances, seed by seed: distances of seeds differ by orders of magnitude.
+    """
+    first, second = (np.log(np.maximum(reading.of(name, "mse"), TINY)) for name in by_distance(reading)[:2])
+    gap = over_seeds(second - first)
     return None if math.isnan(gap.low) else gap.low > 0
 
 
