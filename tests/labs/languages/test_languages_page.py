@@ -86,9 +86,9 @@ def test_two_learners_that_change_places_between_seeds_are_undecided():
 
 def test_a_learner_that_is_nearer_by_a_like_factor_in_every_seed_is_nearest():
     """The difference itself has zero in its interval: one seed is far from both."""
-    answer = said(near=(0.001, 0.002, 0.2), far=(0.01, 0.02, 2.0))
+    answer = said(near=(0.001, 0.002, 0.04), far=(0.01, 0.02, 0.4))
     assert "of all learners preconditioned gd" in answer
-    assert over_seeds([0.009, 0.018, 1.8]).low < 0
+    assert over_seeds([0.009, 0.018, 0.36]).low < 0
 
 
 def test_a_distance_of_zero_is_nearest():
@@ -138,6 +138,13 @@ def test_every_number_stands_in_its_row_and_column():
 
 
 FAR = [0.3, 0.31, 0.29]
+
+
+def test_errors_have_no_upper_bound():
+    layers = READS | {"loss": [0.9, 1.5, 3.0]}
+    found = entry(page(planted_study(everyone(layers))).table("Errors"), TRAINED, "½ sq. error")
+    assert found.value == pytest.approx(1.8)
+    assert found.high == pytest.approx(1.8 + half([0.9, 1.5, 3.0]))
 
 
 def test_a_narrow_terminal_shows_the_brief_sections():
