@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from iclgd.labs.languages.measures import TRAINED
+from iclgd.labs.languages.measures import BYPASS, TRAINED
 from iclgd.labs.languages.reading import Reading, readings
 from iclgd.labs.languages.spec import Setting
 from iclgd.metrics.statistics import half_width
@@ -67,8 +67,9 @@ def labels_said(reading: Reading) -> str:
 
 
 def by_distance(reading: Reading) -> list[str]:
-    """Learners, nearest predictions first."""
-    return sorted(reading.learners, key=lambda name: float(np.mean(reading.of(name, "mse"))))
+    """Learners, nearest predictions first; the layers' own MLP is none of them."""
+    others = [name for name in reading.learners if name != BYPASS]
+    return sorted(others, key=lambda name: float(np.mean(reading.of(name, "mse"))))
 
 
 def is_nearest(reading: Reading) -> bool | None:
@@ -91,7 +92,11 @@ def nearest_said(reading: Reading) -> str:
 
 
 def answer(reading: Reading) -> str:
-    return f"{labels_said(reading)}; {nearest_said(reading)}."
+    parts = [labels_said(reading), nearest_said(reading)]
+    if BYPASS in reading.learners:
+        alone = number(reading, BYPASS, "correlation")
+        parts.append(f"with attention switched off the predictions correlate to {alone} with those with it on")
+    return "; ".join(parts) + "."
 
 
 # tables and figures
