@@ -1,5 +1,9 @@
 """Shapes in signatures are checked while the tests run; tiny models need one thread."""
 
+import os
+
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")  # before torch: some CPUs claim bfloat16 products and die of them
+
 from jaxtyping import install_import_hook
 
 install_import_hook("iclgd", "shape_checks.checked")

@@ -5,7 +5,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from iclgd.spec import CellSpec, EpisodeSpec, LearnerSpec, ModelSpec, PromptSpec
+from iclgd.lab import Cell
+from iclgd.labs.compare.run import run
+from iclgd.labs.compare.spec import CompareCell, CompareSpec
+from iclgd.models.subject import Subject
+from iclgd.results import Result
+from iclgd.spec import EpisodeSpec, ModelSpec, PromptSpec
+from iclgd.tools import Tools
 from tiny import tiny_model, tiny_tokenizer
 
 
@@ -30,15 +36,27 @@ def little_task(folder: Path, name: str = "mine", words: tuple[str, str] = ("Neg
     return folder / f"{name}.yaml"
 
 
-def little_cell(model: Path, task: Path, *learners: LearnerSpec, **changes: object) -> CellSpec:
-    """One cell without the costly parts, unless they are asked for."""
-    return CellSpec(
-        model=ModelSpec(name=str(model), device="cpu"),
-        task=str(task),
-        episode=EpisodeSpec(k=3, queries=5),
-        prompt=PromptSpec(),
-        learners=learners or (LearnerSpec(kind="gd", rate=0.01),),
-        other_task=str(task),
-        trained_nulls=False,
-        floor=False,
-    ).model_copy(update=changes)
+NULLS = ("random", "uniform", "other-query")
+METRICS = CompareSpec().metrics
+
+
+def little_cell(task: Path | str, learner: str | None = None, **changes: object) -> Cell:
+    """One cell on a model in memory without the costly parts, unless they are asked for."""
+    given = {
+        "model": ModelSpec(name="memory:tiny", device="cpu"),
+        "task": str(task),
+        "episode": EpisodeSpec(k=3, queries=5),
+        "prompt": PromptSpec(),
+        "learner": learner,
+        "metrics": METRICS,
+        "nulls": NULLS if learner else (),
+    }
+    return Cell("compare", CompareCell.of(given | changes))
+
+
+def little_tools(subject: Subject) -> Tools:
+    return Tools(subjects={"memory:tiny": subject})
+
+
+def little_result(subject: Subject, cell: Cell) -> Result:
+    return run(cell, little_tools(subject))

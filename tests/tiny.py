@@ -22,6 +22,15 @@ COMMON: dict[str, Any] = {
 }
 GROUPED: dict[str, Any] = {**COMMON, "num_key_value_heads": 2}
 FALCON: dict[str, Any] = {**SIZE, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+BIGCODE: dict[str, Any] = {**SIZE, "n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 256}
+VISION: dict[str, Any] = {
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "image_size": 28,
+    "patch_size": 14,
+}
 WINDOWED: dict[str, Any] = {"head_dim": 8, "sliding_window": 8}
 
 # how captured → architecture → its configuration
@@ -52,6 +61,16 @@ REGISTERED: dict[str, Callable[[], Any]] = {
         num_experts_per_tok=2,
         layer_types=["sliding_attention", "full_attention", "sliding_attention"],
     ),
+    "gemma3-sees": lambda: zoo.gemma3.Gemma3Config(
+        text_config=REGISTERED["gemma3"](), vision_config=dict(VISION), image_token_index=98, mm_tokens_per_image=4
+    ),
+    "cohere": lambda: zoo.cohere.CohereConfig(**GROUPED, logit_scale=0.25),
+    "cohere2": lambda: zoo.cohere2.Cohere2Config(**GROUPED, logit_scale=0.25, sliding_window=8),
+    "granite": lambda: zoo.granite.GraniteConfig(
+        **GROUPED, logits_scaling=3.0, residual_multiplier=0.5, attention_multiplier=0.2, embedding_multiplier=2.0
+    ),
+    "bigcode-multi-query": lambda: zoo.gpt_bigcode.GPTBigCodeConfig(**BIGCODE, multi_query=True),
+    "bigcode-heads": lambda: zoo.gpt_bigcode.GPTBigCodeConfig(**BIGCODE, multi_query=False),
 }
 INTERCEPTED: dict[str, Callable[[], Any]] = {
     "xglm": lambda: zoo.xglm.XGLMConfig(
@@ -74,6 +93,10 @@ INTERCEPTED: dict[str, Callable[[], Any]] = {
     "falcon-groups": lambda: zoo.falcon.FalconConfig(**FALCON, new_decoder_architecture=True, num_kv_heads=2),
     "falcon-alibi": lambda: zoo.falcon.FalconConfig(
         **FALCON, multi_query=False, new_decoder_architecture=False, alibi=True
+    ),
+    "mpt": lambda: zoo.mpt.MptConfig(**SIZE, d_model=32, n_heads=4, n_layers=3, max_seq_len=256),
+    "codegen": lambda: zoo.codegen.CodeGenConfig(
+        **SIZE, n_embd=64, n_layer=3, n_head=8, rotary_dim=4, n_positions=256, n_ctx=256
     ),
 }
 ARCHITECTURES = {**REGISTERED, **INTERCEPTED}

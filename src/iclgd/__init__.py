@@ -1,40 +1,81 @@
 """Is in-context learning gradient descent? A laboratory where every answer can be run.
 
-The public names below are imported when they are first used: `import iclgd` itself loads neither torch nor
-transformers.
+Each lab is a function: ``iclgd.compare(model=…, task=…, learners=[…], seeds=3)``, ``iclgd.dual_check(k=8)``. Its
+arguments are the fields of the lab's spec, which are the options of its command. What comes back is a `Study`, the same
+thing that ``iclgd.open(folder)`` gives for a finished one.
+
+The public names are imported when they are first used: `import iclgd` itself loads neither torch nor transformers.
 """
 
 from importlib import import_module
 from typing import Any
 
 _PUBLIC = {
-    "Refusal": "iclgd.errors",
-    "ModelSpec": "iclgd.spec",
-    "EpisodeSpec": "iclgd.spec",
-    "PromptSpec": "iclgd.spec",
-    "load_subject": "iclgd.models.load",
-    "load_episode": "iclgd.tasks.episodes",
-    "build_prompts": "iclgd.prompts",
-    "ZeroShot": "iclgd.learners.prompted",
-    "InContext": "iclgd.learners.prompted",
-    "GradientDescent": "iclgd.learners.descent",
-    "LayerCausal": "iclgd.learners.layercausal",
-    "LayerCausalPaper": "iclgd.learners.layercausal",
-    "sim_am": "iclgd.metrics.likeness",
-    "sim_am_delta": "iclgd.metrics.likeness",
-    "sim_aou": "iclgd.metrics.likeness",
-    "sim_aou_norm": "iclgd.metrics.likeness",
-    "update_size": "iclgd.metrics.updates",
+    "open": "iclgd.study:open_study",
+    "Study": "iclgd.study:Study",
+    "Refusal": "iclgd.errors:Refusal",
+    # what a lab is made of
+    "LABS": "iclgd.lab:LABS",
+    "Lab": "iclgd.lab:Lab",
+    "LabSpec": "iclgd.lab:LabSpec",
+    "Cell": "iclgd.lab:Cell",
+    "Spec": "iclgd.spec:Spec",
+    "option": "iclgd.spec:option",
+    "Seeds": "iclgd.spec:Seeds",
+    "Result": "iclgd.results:Result",
+    "array": "iclgd.results:array",
+    "Page": "iclgd.report.page:Page",
+    "Section": "iclgd.report.page:Section",
+    "Table": "iclgd.report.page:Table",
+    "Drawing": "iclgd.report.page:Drawing",
+    "Number": "iclgd.report.numbers:Number",
+    # what can be added
+    "LEARNERS": "iclgd.learners:LEARNERS",
+    "METRICS": "iclgd.metrics:METRICS",
+    "NULLS": "iclgd.nulls:NULLS",
+    "TASKS": "iclgd.tasks.text:TASKS",
+    "CLAIMS": "iclgd.claims:CLAIMS",
+    "metric": "iclgd.metrics.compared:metric",
+    "Compared": "iclgd.metrics.compared:Compared",
+    "claim": "iclgd.claims:claim",
+    # the pieces
+    "ModelSpec": "iclgd.spec:ModelSpec",
+    "EpisodeSpec": "iclgd.spec:EpisodeSpec",
+    "PromptSpec": "iclgd.spec:PromptSpec",
+    "load_subject": "iclgd.models.load:load_subject",
+    "load_episode": "iclgd.tasks.episodes:load_episode",
+    "build_prompts": "iclgd.prompts:build_prompts",
+    "Predictor": "iclgd.models.traces:Predictor",
+    "Trace": "iclgd.models.traces:Trace",
+    "Bench": "iclgd.bench:Bench",
+    "ZeroShot": "iclgd.learners.prompted:ZeroShot",
+    "InContext": "iclgd.learners.prompted:InContext",
+    "GradientDescent": "iclgd.learners.descent:GradientDescent",
+    "LayerCausal": "iclgd.learners.layercausal:LayerCausal",
+    "LayerCausalPaper": "iclgd.learners.layercausal:LayerCausalPaper",
+    "sim_am": "iclgd.metrics.likeness:sim_am",
+    "sim_am_delta": "iclgd.metrics.likeness:sim_am_delta",
+    "sim_aou": "iclgd.metrics.likeness:sim_aou",
+    "sim_aou_norm": "iclgd.metrics.likeness:sim_aou_norm",
+    "update_size": "iclgd.metrics.updates:update_size",
 }
 
 __all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'iclgd' has no attribute {name!r}")
-    return getattr(import_module(_PUBLIC[name]), name)
+    if name in _PUBLIC:
+        module, _, attribute = _PUBLIC[name].partition(":")
+        return getattr(import_module(module), attribute)
+    if not name.startswith("_"):
+        from iclgd.calls import lab_function
+
+        if (found := lab_function(name)) is not None:
+            return found
+    raise AttributeError(f"module 'iclgd' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    from iclgd.calls import lab_functions
+
+    return sorted([*globals(), *_PUBLIC, *lab_functions()])

@@ -6,6 +6,7 @@ in the frame, and knows no lab by name.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pydantic import model_validator
@@ -78,6 +79,16 @@ class Lab:
     version: int = 1
     quick: bool = False
     examples: str = ""
+
+
+def later(address: str) -> Callable[..., Any]:
+    """A function as `module:name`, imported when it is first called: a lab's spec can be checked without torch."""
+
+    def call(*args: Any) -> Any:
+        module, _, name = address.partition(":")
+        return getattr(import_module(module), name)(*args)
+
+    return call
 
 
 LABS: Registry[Lab] = Registry("lab", "iclgd --help", "iclgd.labs")

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, model_validator
 
 from iclgd.errors import Refusal
-from iclgd.spec import Dtype, EpisodeSpec, Init, ModelSpec, PromptSpec, Seed, Spec, option
+from iclgd.spec import Dtype, EpisodeSpec, Init, ModelSpec, PromptSpec, Seed, Spec, Start, option
+from iclgd.tools import MEMORY
 
 
 def absolute(given: Any) -> Any:
@@ -45,7 +46,7 @@ class ModelOptions(Spec):
         """A wrong name is refused before anything heavy is imported."""
         from iclgd.models.identity import check_model_name
 
-        if isinstance(given, dict) and isinstance(given.get("model"), str):
+        if isinstance(given, dict) and isinstance(name := given.get("model"), str) and not name.startswith(MEMORY):
             check_model_name(given["model"])
             if Path(given["model"]).is_dir() or given["model"].endswith(".gguf"):
                 given = {**given, "model": absolute(given["model"])}
@@ -56,7 +57,7 @@ class ModelOptions(Spec):
 
     @property
     def model_title(self) -> str:
-        return Path(self.model).name if self.model.startswith("/") else self.model.removeprefix("memory:")
+        return Path(self.model).name if self.model.startswith("/") else self.model.removeprefix(MEMORY)
 
 
 class EpisodeOptions(Spec):
@@ -96,6 +97,9 @@ class PromptOptions(Spec):
         "\n\n", 'Between demonstrations; "eos" is the end-of-text token.'
     )
     truncate: bool = option(False, "Drop the last demonstrations that do not fit the context.")
+    start: Start = option(
+        "bos", "First token of every prompt: the tokenizer's bos (nothing where it has none), eos, or separator."
+    )
 
     def prompt_spec(self) -> PromptSpec:
         return self.part(PromptSpec)

@@ -41,7 +41,7 @@ class Array:
         return Array(labels, tuple(axes), values, rest)
 
 
-def array(values: Any, *axes: str, coordinates: Mapping[str, Sequence[Label]] | None = None, **labels: Label) -> Array:
+def array(values: Any, *axes: str, coordinates: Any = None, **labels: Any) -> Array:
     """An array from a tensor, a list or a number: ``array(losses, "step", quantity="loss", learner="gd 0.001")``."""
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()

@@ -17,6 +17,7 @@ from iclgd.errors import Refusal
 from iclgd.registry import suggest
 
 Init = Literal["trained", "random", "embeddings"]
+Start = Literal["bos", "eos", "separator"]
 Dtype = Literal["float32", "float64", "bfloat16", "float16"]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Part = TypeVar("Part", bound="Spec")
@@ -163,10 +164,17 @@ class EpisodeSpec(Spec):
 
 
 class PromptSpec(Spec):
-    """How an episode becomes tokens."""
+    """How an episode becomes tokens.
+
+    ``start`` is the first token of every prompt, with demonstrations and without. "bos" is the tokenizer's own, and
+    nothing where it has none: there the first token of the text becomes the sink that attention rests on, in reading
+    a token of the demonstrations and without them one of the query. "eos" (the end-of-text token) and "separator" (the
+    separator's first token) put the same sink before both.
+    """
 
     separator: str = "\n\n"  # "eos": the end-of-text token, as in the papers
     truncate: bool = False  # drop the last demonstrations that do not fit the context
+    start: Start = "bos"
 
 
 # complaints

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from iclgd.registry import Registry
 
-CLAIMS: Registry["Claim"] = Registry("claim", "iclgd claims")
+CLAIMS: Registry["Claim"] = Registry("claim", "iclgd claims", "iclgd.claims")
 
 
 @dataclass(frozen=True)
@@ -36,4 +36,6 @@ class Claim:
 
 def claim(name: str, says: str, source: str, expect: Within, cost: str, run: Callable[[int], float]) -> Claim:
     """Declare a claim, so that `iclgd claims` knows it."""
-    return CLAIMS.add(name, Claim(name, says, source, expect, cost, run))
+    made = Claim(name, says, source, expect, cost, run)
+    CLAIMS.add(name, made)
+    return made

@@ -1,5 +1,6 @@
 """Gradient descent on the demonstrations: the learner that in-context learning is compared with."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from iclgd.prompts import Demo, Ids, Prompts
 from iclgd.spec import Seed
 
 Gradients = list[Tensor]
+LONGEST_UPDATE = 1.0  # × the norm of the weights it changes
+LARGEST_LOSS = 2.0  # × the larger of the first loss and that of guessing every token evenly
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class GradientDescent:
     The loss is the causal language model's, mean per token, over all tokens of the demonstration, or over its label
     word alone. ``order`` trains in another order, by seed; ``dropped_too`` trains also on demonstrations that did not
     fit the context: the two departures in the papers' code, where finetuning and prompting saw different things.
+
+    Steps are taken in float32 or better, whatever the model's format (see `Slot`).
     """
 
     rate: Annotated[float, Field(ge=0)] = 1e-3
@@ -50,7 +55,7 @@ class GradientDescent:
     def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:
         with subject.training(self.trains) as slots:
             training = self.train(subject, prompts, slots)
-            yield Predictor(subject, subject.encode(prompts.bos), training)
+            yield Predictor(subject, subject.encode(prompts.bos), training, slots=slots)
 
     def train(self, subject: Subject, prompts: Prompts, slots: Sequence[Slot]) -> Training:
         """Change the slots in place, step by step."""
@@ -68,9 +73,15 @@ class GradientDescent:
                 losses += [loss for loss, _ in steps]
                 norms[:, index] = torch.stack([norm for _, norm in steps]).mean(0)
                 vectors[index] = torch.stack([seen[layer] for layer in sorted(seen)])[:, len(prompts.bos) :]
-                if not all(map(np.isfinite, losses)) or not _finite(slots):
-                    return Training(tuple(losses), norms, (), diverged=True)
-        return Training(tuple(losses), norms, tuple(vectors[i] for i in range(len(demos))), diverged=False)
+                if why := _not_finite(losses, slots):
+                    return Training(tuple(losses), norms, (), moved_share(slots), why)
+        guess = self.predictions(subject) * math.log(subject.layout.config.vocab_size)
+        found = tuple(vectors[i] for i in range(len(demos)))
+        return Training(tuple(losses), norms, found, moved_share(slots), _diverged(losses, guess, slots))
+
+    def predictions(self, subject: Subject) -> int:
+        """How many predictions of each token a loss adds up."""
+        return 1
 
     def lesson(self, subject: Subject, bos: Ids, demo: Demo) -> Lesson:
         """A demonstration by itself, from bos, without the separator."""
@@ -115,11 +126,42 @@ def step(
     total = float(squares.sum().sqrt())
     scale = min(1.0, clip / total) if clip and total > 0 else 1.0
     for slot, gradient in zip(slots, gradients, strict=True):
-        slot.parameter.sub_(gradient.to(slot.parameter.device), alpha=rate * scale)
+        slot.descend(gradient, rate * scale)
     return squares[:layers].sqrt()
 
 
-def _finite(slots: Sequence[Slot]) -> bool:
-    """Whether every trained weight is a finite number, asked once."""
+def moved_share(slots: Sequence[Slot]) -> float:
+    """The share of the trained weights that are not what they were."""
+    changed, entries, _, _ = _moves(slots)
+    return changed / entries
+
+
+def _not_finite(losses: Sequence[float], slots: Sequence[Slot]) -> str | None:
+    """Why training cannot go on: a loss or a weight is no number. All weights are asked about at once."""
+    if not all(map(math.isfinite, losses)):
+        return "the loss is not a finite number"
     checks = [torch.isfinite(slot.parameter).all() for slot in slots]
-    return bool(torch.stack([check.to(checks[0].device) for check in checks]).all())
+    if not bool(torch.stack([check.to(checks[0].device) for check in checks]).all()):
+        return "a trained weight is not a finite number"
+    return None
+
+
+def _diverged(losses: Sequence[float], guess: float, slots: Sequence[Slot]) -> str | None:
+    """Why a training that ended in finite numbers is none all the same.
+
+    A norm in the model can hide any size of weight, so finite answers prove nothing: at a rate of 1e38 they were all
+    right by chance. Either the update is longer than the weights it changed, so that hardly anything of the model is
+    left; or the loss, in the mean over all steps after the first, is far above both where it began and ``guess``, the
+    loss of a model that knows nothing.
+    """
+    _, _, update, weights = _moves(slots)
+    if not update <= LONGEST_UPDATE**2 * weights:
+        return f"the update is {math.sqrt(update / weights) if weights else math.inf:.2g} times as long as the weights"
+    bound = LARGEST_LOSS * max(losses[0], guess) if losses else math.inf
+    if len(losses) > 1 and (mean := sum(losses[1:]) / (len(losses) - 1)) > bound:
+        return f"the loss rose from {losses[0]:.3g} to {mean:.3g}, and guessing evenly has {guess:.3g}"
+    return None
+
+
+def _moves(slots: Sequence[Slot]) -> list[float]:
+    return torch.stack([slot.moves().cpu() for slot in slots]).sum(0).tolist()

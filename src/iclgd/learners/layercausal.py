@@ -5,7 +5,6 @@ comes from all later ones. Here every layer predicts the next token by itself, t
 unembedding, and nothing flows back into the layers below.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -27,11 +26,14 @@ class LayerCausal(GradientDescent):
     Each layer's loss is taken and backpropagated on its own, so that one vocabulary of logits is alive at a time.
     """
 
+    def predictions(self, subject: Subject) -> int:
+        return subject.layout.layers
+
     def gradients(self, subject: Subject, lesson: Lesson, slots: Sequence[Slot]) -> tuple[float, Gradients]:
         outputs: dict[int, Tensor] = {}
-        with _detached(subject.layout.blocks), _block_outputs(subject, outputs):
+        with _detached(subject.layout.blocks), subject.watched_blocks(outputs.__setitem__):
             final = subject.model(lesson.ids, use_cache=False).logits[0]
-        _check_unembedding(subject, outputs, final)
+        subject.check_unembedding(outputs[subject.layout.layers - 1][0], final)
         return _layer_by_layer(subject, outputs, lesson, slots)
 
 
@@ -48,6 +50,9 @@ class LayerCausalPaper(GradientDescent):
         if self.trains != "kv":
             raise Refusal("lcgd-paper holds the queries fixed, so it trains keys and values only: leave out trains.")
 
+    def predictions(self, subject: Subject) -> int:
+        return subject.layout.layers
+
     def steps(self, subject: Subject, lesson: Lesson, slots: Sequence[Slot]) -> Iterator[tuple[float, Tensor]]:
         for target in lesson.targets:
             outputs: dict[int, Tensor] = {}
@@ -62,7 +67,10 @@ def _layer_by_layer(
     subject: Subject, outputs: dict[int, Tensor], lesson: Lesson, slots: Sequence[Slot]
 ) -> tuple[float, Gradients]:
     """Σ over layers of the loss of U(output), and its gradient; a layer's loss reaches that layer's slots only."""
-    gradients = [torch.zeros_like(slot.parameter) for slot in slots]
+    gradients = [
+        torch.zeros_like(slot.parameter, dtype=torch.promote_types(slot.parameter.dtype, torch.float32))
+        for slot in slots
+    ]
     losses = []
     for layer, output in outputs.items():
         loss = lesson_loss(subject.unembed(output[0]), lesson)
@@ -88,32 +96,3 @@ def _detached(modules: Sequence[nn.Module]) -> Iterator[None]:
         for module in modules:
             stack.callback(module.register_forward_pre_hook(detach, with_kwargs=True).remove)
         yield
-
-
-@contextmanager
-def _block_outputs(subject: Subject, outputs: dict[int, Tensor]) -> Iterator[None]:
-    """Each block's output, in place of ``hidden_states`` (whose last entry is after the final norm)."""
-
-    def keep(layer: int, output: Any) -> None:
-        outputs[layer] = output if isinstance(output, Tensor) else output[0]
-
-    with ExitStack() as stack:
-        for layer, block in enumerate(subject.layout.blocks):
-            handle = block.register_forward_hook(lambda _m, _a, y, layer=layer: keep(layer, y))
-            stack.callback(handle.remove)
-        yield
-
-
-def _check_unembedding(subject: Subject, outputs: dict[int, Tensor], final: Tensor) -> None:
-    """U(last block) must be the model's own prediction, or U is not what we take it for.
-
-    Predictions that are not finite say nothing about U: training has diverged, and its loss will say so.
-    """
-    with torch.no_grad():
-        ours = subject.unembed(outputs[subject.layout.layers - 1][0])
-        largest = float(final.abs().max())
-    if math.isfinite(largest) and not torch.allclose(ours, final, rtol=1e-3, atol=1e-3 * largest + 1e-6):
-        raise Refusal(
-            f"layer-causal descent is not supported for {type(subject.model).__name__}: its final norm and unembedding "
-            "do not give its own predictions."
-        )

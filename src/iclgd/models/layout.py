@@ -6,22 +6,27 @@ name when that is not what it has.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from iclgd.errors import Refusal
 
 Part = Literal["kv", "qkv", "attention", "all"]
-Fused = Literal["thirds", "heads", "groups", "stacked"]
+Fused = Literal["thirds", "heads", "groups", "stacked", "quarters"]
 Entry = tuple[str, nn.Parameter, Tensor | None, int]  # name, parameter, which entries of it, along which axis
 
 
 @dataclass(frozen=True)
 class Names:
-    """Dotted names: of the list of blocks and the final norm from the model, of the rest from their parent."""
+    """Dotted names: of the list of blocks and the final norm from the model, of the rest from their parent.
+
+    ``scale`` is the configuration's field that the final logits are multiplied by, ``divisor`` the one that they are
+    divided by.
+    """
 
     blocks: str = "model.layers"
     norm: str = "model.norm"
@@ -29,6 +34,8 @@ class Names:
     out: str = "o_proj"
     separate: tuple[str, str, str] | None = ("q_proj", "k_proj", "v_proj")
     fused: tuple[str, Fused] | None = None
+    scale: str | None = None
+    divisor: str | None = None
 
 
 COMMON = Names()
@@ -47,26 +54,77 @@ TABLE: dict[str, Names] = {
     "falcon": Names(
         "transformer.h", "transformer.ln_f", "self_attention", "dense", None, ("query_key_value", "groups")
     ),
+    "gpt_bigcode": Names("transformer.h", "transformer.ln_f", "attn", "c_proj", None, ("c_attn", "stacked")),
+    "mpt": Names("transformer.blocks", "transformer.norm_f", "attn", "out_proj", None, ("Wqkv", "stacked")),
+    "codegen": Names("transformer.h", "transformer.ln_f", "attn", "out_proj", None, ("qkv_proj", "quarters")),
+    "cohere": Names(scale="logit_scale"),
+    "cohere2": Names(scale="logit_scale"),
+    "granite": Names(divisor="logits_scaling"),
 }
+TEXT_PART = "model.language_model"  # where a model that also sees or hears keeps what "model" is in a text model
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A parameter, or the entries of it along its output axis that belong to the part being trained."""
+    """A parameter, or the entries of it along its output axis that belong to the part being trained.
+
+    While it is trained, ``before`` is what it was. A parameter coarser than float32 has a float32 ``master`` on which
+    steps are taken: most of them are smaller than half a step of bfloat16 and would be rounded away one by one.
+    """
 
     name: str
     parameter: nn.Parameter
     layer: int
     keep: Tensor | None = None  # 0/1 along ``axis``; None: the whole parameter
     axis: int = 0
+    before: Tensor | None = None
+    master: Tensor | None = None
 
     def restrict(self, gradient: Tensor) -> Tensor:
         """The gradient with everything outside the slot at zero."""
-        if self.keep is None:
-            return gradient
-        shape = [1] * gradient.ndim
+        return gradient if self.keep is None else gradient * self._mask(gradient)
+
+    def _mask(self, like: Tensor) -> Tensor:
+        assert self.keep is not None
+        shape = [1] * like.ndim
         shape[self.axis] = -1
-        return gradient * self.keep.to(gradient).view(shape)
+        return self.keep.to(like).view(shape)
+
+    def prepared(self) -> "Slot":
+        """The slot ready to be trained."""
+        before = self.parameter.detach().clone()
+        precise = torch.promote_types(before.dtype, torch.float32)
+        return replace(self, before=before, master=None if before.dtype == precise else before.to(precise))
+
+    @torch.no_grad()
+    def descend(self, gradient: Tensor, rate: float) -> None:
+        """w ← w − rate·g, in float32 or better, rounded into the parameter."""
+        gradient = gradient.to(self.parameter.device)
+        if self.master is None:
+            self.parameter.sub_(gradient, alpha=rate)
+        else:
+            self.parameter.copy_(self.master.sub_(gradient.to(self.master.dtype), alpha=rate))
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        """Give the parameter back what it was before training, bit for bit."""
+        assert self.before is not None
+        self.parameter.copy_(self.before)
+
+    @torch.no_grad()
+    def moves(self) -> Float[Tensor, "4"]:
+        """Of a slot in training: entries that changed, entries there are, ‖w − w_before‖² and ‖w_before‖²."""
+        assert self.before is not None
+        before, now = self.before.double(), self.parameter.double()
+        mask = torch.ones_like(before) if self.keep is None else self._mask(before).expand_as(before)
+        return torch.stack(
+            [
+                ((now != before) * mask).sum(),
+                mask.sum(),
+                ((now - before).square() * mask).sum(),
+                (before.square() * mask).sum(),
+            ]
+        )
 
 
 class Layout:
@@ -75,14 +133,22 @@ class Layout:
     def __init__(self, model: Any):
         self.model, self.config = model, model.config.get_text_config()
         self.family: str = self.config.model_type
-        self.names = TABLE.get(self.family, COMMON)
-        blocks = self._find(model, self.names.blocks)
-        self.blocks: Sequence[nn.Module] = list(blocks)
+        self.names = self._names()
+        self.blocks: Sequence[nn.Module] = list(self._find(model, self.names.blocks))
         self.norm = self._find(model, self.names.norm)
         self.attentions = [self._find(block, self.names.attention) for block in self.blocks]
         self.outs = [self._find(attention, self.names.out) for attention in self.attentions]
         self.unembedding: nn.Module = model.get_output_embeddings()
         self.projections()  # refuse now what cannot be finetuned later
+
+    def _names(self) -> Names:
+        names = TABLE.get(self.family, COMMON)
+        if self.family == "gpt_bigcode" and not self.config.multi_query:
+            names = replace(names, fused=("c_attn", "heads"))
+        if self.config is not self.model.config:
+            blocks, norm = (name.replace("model", TEXT_PART, 1) for name in (names.blocks, names.norm))
+            names = replace(names, blocks=blocks, norm=norm)
+        return names
 
     def _find(self, parent: Any, name: str) -> Any:
         try:
@@ -104,6 +170,8 @@ class Layout:
     def key_heads(self) -> int:
         if self.family == "falcon":
             return self._falcon_key_heads()
+        if self.family == "gpt_bigcode":
+            return 1 if self.config.multi_query else self.heads
         return int(getattr(self.config, "num_key_value_heads", None) or self.heads)
 
     def _falcon_key_heads(self) -> int:
@@ -125,6 +193,7 @@ class Layout:
             "heads": "interleaved by head",
             "groups": "interleaved by key group",
             "stacked": "below the queries",
+            "quarters": "below the queries of each quarter",
         }[form]
         return f"{name} ({how})"
 
@@ -155,8 +224,13 @@ class Layout:
         return slots
 
     def _all_slots(self) -> list[Slot]:
+        """Every parameter that text passes through: not those of eyes and ears."""
         layer_of = {id(p): layer for layer, block in enumerate(self.blocks) for p in block.parameters()}
-        return [Slot(name, p, layer_of.get(id(p), -1)) for name, p in self.model.named_parameters()]
+        found = dict(self.model.named_parameters())
+        if self.config is not self.model.config:
+            text = {id(p) for part in (self._find(self.model, TEXT_PART), self.unembedding) for p in part.parameters()}
+            found = {name: p for name, p in found.items() if id(p) in text}
+        return [Slot(name, p, layer_of.get(id(p), -1)) for name, p in found.items()]
 
     def _projection_slots(self, attention: nn.Module, part: Part) -> list[Entry]:
         if self.names.separate is not None:
@@ -186,6 +260,8 @@ class Layout:
             pattern = [0, 1, 1] * heads
         elif form == "groups":  # key group by key group: [its queries, k, v]
             pattern = ([0] * (heads // groups) + [1, 1]) * groups
+        elif form == "quarters":  # four times [q, v, k] of a quarter of the heads (CodeGen's four cores)
+            pattern = ([0] * (heads // 4) + [1] * (heads // 2)) * 4
         else:  # [q of all heads, k of all groups, v of all groups]
             pattern = [0] * heads + [1] * (2 * groups)
         return torch.tensor(pattern).repeat_interleave(size)

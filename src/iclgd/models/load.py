@@ -9,14 +9,15 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from iclgd.errors import Refusal
-from iclgd.models.embedded import EMBEDDED, fetch, gguf_path
-from iclgd.models.gguf import conversion_folder, converted
+from iclgd.models.cache import digest
+from iclgd.models.embedded import EMBEDDED, fetch, gguf_path, is_cached
+from iclgd.models.gguf import conversion_folder, converted, is_whole
+from iclgd.models.identity import check_model
 from iclgd.models.subject import Subject
 from iclgd.models.untrained import reinitialise
-from iclgd.registry import suggest
 from iclgd.spec import ModelSpec
 
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+WORDS = "It was a good film and not a bad one"
 Note = Callable[[str], None]  # told what is being done, for a person who waits
 
 
@@ -37,40 +38,34 @@ def load_subject(spec: ModelSpec, note: Note = lambda _: None) -> Subject:
 
 def resolve(spec: ModelSpec, note: Note = lambda _: None) -> str:
     """The folder or hub name to load from; embedded models and GGUF files become folders of safetensors."""
-    path = Path(spec.name)
-    if spec.revision and (spec.name in EMBEDDED or path.suffix == ".gguf" or path.is_dir()):
-        raise Refusal(f"{spec.name} has no revisions: --revision is for hub names (owner/name).")
+    check_model(spec)
     if spec.name in EMBEDDED:
         return str(embedded_folder(spec.name, note))
-    if path.suffix == ".gguf":
+    if Path(spec.name).suffix == ".gguf":
         note(f"unpacking {spec.name}, once")
-        return str(converted(path))
-    if path.is_dir():
-        if not spec.allow_pickle and not any(path.glob("*.safetensors")):
-            if any((path / name).exists() for name in PICKLES):
-                raise Refusal(
-                    f"{path} holds its weights as a pickle, which can run code when it is read: convert them to "
-                    "safetensors, or pass --allow-pickle if you trust their author."
-                )
-            raise Refusal(f"{path} holds no safetensors file.")
-        return spec.name
-    if "/" not in spec.name or path.is_absolute() or spec.name.startswith("."):
-        raise Refusal(
-            f'no model "{spec.name}". {suggest(spec.name, EMBEDDED)}`iclgd models` lists the embedded ones; a folder, '
-            "a .gguf file or a hub name (owner/name) can be given too."
-        )
+        return str(converted(Path(spec.name)))
     return spec.name
 
 
 def embedded_folder(name: str, note: Note = lambda _: None) -> Path:
-    """The folder of an embedded model, fetched and unpacked if the cache has none."""
+    """The folder of an embedded model, fetched and unpacked if the cache has none or a broken one."""
     model = EMBEDDED[name]
-    if not gguf_path(model).is_file():
+    if not is_cached(model):
         note(f"fetching {name} ({model.size / 1e6:.0f} MB), once")
     path = fetch(model)
-    if not conversion_folder(path, model.sha256).is_dir():
+    if not is_whole(conversion_folder(path, model.sha256)):
         note(f"unpacking {name}, once")
-    return converted(path, model.sha256)
+    return converted(path)
+
+
+def recheck(spec: ModelSpec) -> None:
+    """Read every cached file of a model again, so that one that changed under its stamp is found when it is loaded."""
+    if spec.name in EMBEDDED:
+        path = gguf_path(EMBEDDED[spec.name])
+        if path.is_file():
+            is_whole(conversion_folder(path, digest(path, fresh=True)), fresh=True)
+    elif Path(spec.name).suffix == ".gguf" and Path(spec.name).is_file():
+        is_whole(conversion_folder(Path(spec.name), digest(Path(spec.name), fresh=True)), fresh=True)
 
 
 def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
@@ -101,10 +96,15 @@ def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
 
 
 def _tokenizer(source: str, spec: ModelSpec) -> Any:
+    """The tokenizer beside the weights; where there is none, transformers may make one that knows no words."""
     try:
-        return AutoTokenizer.from_pretrained(source, revision=spec.revision, trust_remote_code=spec.trust_remote_code)
+        found = AutoTokenizer.from_pretrained(source, revision=spec.revision, trust_remote_code=spec.trust_remote_code)
+        pieces = set(found(WORDS, add_special_tokens=False)["input_ids"]) - {found.unk_token_id}
     except Exception as error:
         raise Refusal(f"cannot load the tokenizer of {spec.name}: {_first_sentence(error)}") from None
+    if len(pieces) < 2:
+        raise Refusal(f"the tokenizer of {spec.name} knows no words: put its tokenizer.json beside the weights.")
+    return found
 
 
 def _first_sentence(error: Exception) -> str:

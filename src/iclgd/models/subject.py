@@ -1,6 +1,7 @@
 """A language model the lab can work with: its tokenizer, its layout, and a forward pass that is captured."""
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from transformers.cache_utils import DynamicCache
 from iclgd.errors import Refusal
 from iclgd.models.capture import NAME, Edit, Interception, Prefix, Tape, expanded_cache, shared_cache
 from iclgd.models.layout import Layout, Part, Slot
+from iclgd.models.precision import CannotWiden, Widening, widened
 
 How = Literal["registered", "intercepted"]
 Watch = Callable[[int, Tensor], None]
@@ -121,11 +123,36 @@ class Subject:
         with _hooked(self.layout.queries(), see):
             yield
 
+    @contextmanager
+    def watched_blocks(self, see: Watch) -> Iterator[None]:
+        """Calls ``see(layer, output)`` with each block's output (``hidden_states`` ends after the final norm)."""
+        with _hooked([(block, None) for block in self.layout.blocks], see):
+            yield
+
     def unembed(self, hidden: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch token"]:
-        """Next-token logits from a block's output: final norm, unembedding, final soft cap where there is one."""
+        """Next-token logits from a block's output: final norm, unembedding, scale and soft cap where there are any."""
+        names, config = self.layout.names, self.layout.config
         logits = self.layout.unembedding(self.layout.norm(hidden))
-        cap = getattr(self.layout.config, "final_logit_softcapping", None)
+        if names.scale is not None:
+            logits = logits * getattr(config, names.scale)
+        if names.divisor is not None:
+            logits = logits / getattr(config, names.divisor)
+        cap = getattr(config, "final_logit_softcapping", None)
         return logits if cap is None else torch.tanh(logits / cap) * cap
+
+    @torch.no_grad()
+    def check_unembedding(self, hidden: Float[Tensor, "token dim"], final: Float[Tensor, "token vocabulary"]) -> None:
+        """Refuse a model where `unembed` of the last block is not the model's own prediction: U is then something else.
+
+        Predictions that are not finite say nothing about U: training has diverged, and its loss will say so.
+        """
+        ours, largest = self.unembed(hidden), float(final.abs().max())
+        within = max(1e-3, 2 * torch.finfo(final.dtype).eps)
+        if math.isfinite(largest) and not torch.allclose(ours, final, rtol=within, atol=within * largest + 1e-6):
+            raise Refusal(
+                f"layer-causal descent is not supported for {type(self.model).__name__}: its final norm and "
+                "unembedding do not give its own predictions."
+            )
 
     def fingerprint(self) -> str:
         """SHA-256 over every parameter, by name: what the weights are, whatever they are called."""
@@ -136,21 +163,29 @@ class Subject:
         return digest.hexdigest()
 
     @contextmanager
-    def in_precision(self, dtype: torch.dtype) -> Iterator[None]:
-        """The same weights in a wider format; exact on the way out, as every number of the narrower one is in it.
+    def in_precision(self, dtype: torch.dtype) -> Iterator[Widening]:
+        """The same weights, and all arithmetic that can be, in a wider format (see precision.py).
 
-        Each tensor goes back to its own format: a model in low precision keeps some of its buffers in float32.
+        What could not be is in the ``narrow`` of what is yielded. A model that does not run in that format here, or
+        does not fit the memory, is refused with `CannotWiden` and is as it was.
         """
-        formats = [(parameter, parameter.dtype) for parameter in self.model.parameters()]
-        buffers = [(module, dict(module._buffers)) for module in self.model.modules()]
-        self.model.to(dtype)
-        try:
-            yield
-        finally:
-            for parameter, before in formats:
-                parameter.data = parameter.data.to(before)
-            for module, own in buffers:
-                module._buffers.update(own)
+        with ExitStack() as stack:
+            try:
+                widening = stack.enter_context(widened(self.model, dtype))
+                self._try_a_step()
+            except (RuntimeError, TypeError) as error:
+                why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+                name = str(dtype).removeprefix("torch.")
+                raise CannotWiden(f"{self.name} cannot be computed in {name} on {self.device.type}: {why}.") from None
+            yield widening
+
+    def _try_a_step(self) -> None:
+        """A captured forward pass and a backward pass on four tokens, for what they raise."""
+        ids = self.tensor([[0, 1, 2, 3]])
+        self.run(ids, torch.arange(4, device=self.device)[None], None)
+        with self.training("kv") as slots:
+            logits = self.model(ids, use_cache=False).logits
+            torch.autograd.grad(logits.sum(), [slot.parameter for slot in slots])
 
     def encode(self, ids: Sequence[int]) -> Prefix | None:
         """Keys and values of a context, computed once; None for an empty one."""
@@ -177,17 +212,16 @@ class Subject:
     @contextmanager
     def training(self, part: Part) -> Iterator[list[Slot]]:
         """The parameters of a part, to be changed in place; restored bit for bit on the way out, whatever happens."""
-        slots = self.layout.slots(part)
-        before = [slot.parameter.detach().clone() for slot in slots]
+        slots = [slot.prepared() for slot in self.layout.slots(part)]
         for slot in slots:
             slot.parameter.requires_grad_(True)
         try:
             yield slots
         finally:
-            for slot, value in zip(slots, before, strict=True):
+            for slot in slots:
                 slot.parameter.requires_grad_(False)
                 slot.parameter.grad = None
-                slot.parameter.copy_(value)
+                slot.restore()
 
     # how attention is captured
 
@@ -210,12 +244,17 @@ class Subject:
             "function nor through a softmax that can be seen in every layer."
         )
 
-    def own_logits(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token vocabulary"]:
-        """Next-token logits of the model's own eager attention, with the capture switched off for the call."""
+    def own_logits(
+        self, ids: Int[Tensor, "batch token"], last: int | None = None
+    ) -> Float[Tensor, "batch row vocabulary"]:
+        """Next-token logits of the model's own eager attention, with the capture switched off for the call.
+
+        Of the ``last`` tokens, where that is given: a long text's whole vocabulary takes much memory.
+        """
         self.model.set_attn_implementation("eager")
         try:
             with torch.no_grad():
-                logits = self.model(ids).logits
+                logits = self.model(ids, use_cache=False, logits_to_keep=last or 0).logits
         except RuntimeError as error:
             why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
             raise Refusal(f"{self.name} cannot run in {self.precision} on {self.device.type}: {why}.") from None
@@ -245,7 +284,8 @@ class _NotCaptured(RuntimeError):
 def _hooked(modules: Sequence[tuple[nn.Module, Tensor | None]], see: Watch) -> Iterator[None]:
     """Forward hooks that hand over each module's output (or the chosen entries of it) with its place in the list."""
 
-    def hand_over(layer: int, output: Tensor, entries: Tensor | None) -> None:
+    def hand_over(layer: int, output: Any, entries: Tensor | None) -> None:
+        output = output if isinstance(output, Tensor) else output[0]  # blocks may give more than hidden states
         see(layer, output if entries is None else output[..., entries.to(output.device)])
 
     with ExitStack() as stack:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.models.capture import Edit, Prefix
+from iclgd.models.layout import Slot
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
 
@@ -52,7 +53,8 @@ class Training:
     losses: tuple[float, ...]  # one for each step
     gradient_norms: Float[Tensor, "layer demo"]  # before clipping, of the trained parameters; mean over a demo's steps
     vectors: tuple[Float[Tensor, "layer _ qdim"], ...]  # each demonstration's query projections as it was learned
-    diverged: bool  # the loss or a weight stopped being a finite number, and training stopped there
+    moved: float  # share of the trained weights that are not what they were
+    diverged: str | None  # why there is nothing to measure, where there is not
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Predictor:
     prefix: Prefix | None
     training: "Training | None" = None
     edit: Edit | None = None
+    slots: Sequence[Slot] = ()  # what was trained, with what it was before
 
     def trace(self, prompts: Prompts, tokens: int = 1024, progress: Progress | None = None) -> Trace:
         """The trace of every query; ``tokens`` bounds a batch, padding and label word included."""

@@ -127,19 +127,17 @@ def first_error(error: Exception) -> str:
     return f"{where}: {first['msg']}" if where else first["msg"]
 
 
-def library() -> Registry[Path]:
-    """The tasks that come with the package."""
-    tasks: Registry[Path] = Registry("task", "iclgd tasks")
-    for path in sorted(LIBRARY.glob("*.yaml")):
-        tasks.add(path.stem, path)
-    return tasks
+TASKS: Registry[Path] = Registry("task", "iclgd tasks", "iclgd.tasks")
+"""Tasks by name: the path of each one's YAML file."""
+for _path in sorted(LIBRARY.glob("*.yaml")):
+    TASKS.add(_path.stem, _path)
 
 
 def find_task(name: str) -> tuple[TextTask, Path]:
     """A task by name, or by the path of its YAML file; with the folder its own examples may lie in."""
-    path = Path(name) if name.endswith((".yaml", ".yml")) else library()[name]
+    path = Path(name) if name.endswith((".yaml", ".yml")) else Path(TASKS[name])
     return read_task(path), path.parent
 
 
 def all_tasks() -> Iterator[TextTask]:
-    return (read_task(path) for _, path in library().items())
+    return (read_task(Path(path)) for _, path in TASKS.items())

@@ -1,15 +1,13 @@
 """The lab `compare`, put together."""
 
-from iclgd.lab import Lab
-from iclgd.labs.compare.page import page
-from iclgd.labs.compare.run import identity, run
+from iclgd.lab import Lab, later
 from iclgd.labs.compare.spec import CompareSpec
 
 COMPARE = Lab(
     CompareSpec,
-    run,
-    page,
-    identity=identity,
+    run=later("iclgd.labs.compare.run:run"),
+    page=later("iclgd.labs.compare.page:page"),
+    identity=later("iclgd.labs.compare.run:identity"),
     examples=(
         "  iclgd compare                                     embedded model and task, a few minutes\n"
         "  iclgd compare --task sst2 --data DIR --seeds 3\n"

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, model_validator
 
 from iclgd.choices import Choice, one_of, some_of
 from iclgd.errors import Refusal
-from iclgd.lab import Cell, LabSpec
+from iclgd.lab import Cell, Label, LabSpec
 from iclgd.learners import LEARNERS
 from iclgd.metrics import METRICS
 from iclgd.nulls import NULLS
@@ -16,7 +16,10 @@ from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, Names, PromptSpec, R
 
 USUAL_LEARNERS = ("gd", "lcgd")
 USUAL_METRICS = tuple(METRICS)
-USUAL_NULLS = ("random", "uniform", "other-query", "shuffled-labels", "other-task")
+USUAL_NULLS = (
+    *("random", "uniform", "other-query", "weight-noise", "filler", "read-wrong-labels", "wrong-labels"),
+    *("two-wrongs", "other-demos", "other-task", "other-task:task=kinds"),
+)
 Position = Literal["prompt", "label"]
 Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given))))]
 
@@ -24,7 +27,7 @@ Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, uniq
 class CompareCell(Spec):
     """One draw of demonstrations: zero-shot and icl alone, one learner against icl, or two learners against each other.
 
-    ``nulls`` that train and the ``floor`` cost more training: a study asks for them where they are needed.
+    ``nulls`` that train, the ``contrast`` of right and wrong labels and the ``floor`` cost more training.
     """
 
     model: ModelSpec
@@ -35,6 +38,7 @@ class CompareCell(Spec):
     versus: one_of(LEARNERS) | None = None  # type: ignore[valid-type]
     metrics: some_of(METRICS, USUAL_METRICS) = ()  # type: ignore[valid-type]
     nulls: some_of(NULLS, USUAL_NULLS) = ()  # type: ignore[valid-type]
+    contrast: bool = False
     floor: bool = False
 
 
@@ -57,6 +61,7 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     rates: Rates = option((), "Learning rates for every learner that has one.  [default: the learner's own]")
     metrics: some_of(METRICS, USUAL_METRICS) = option("default", "Metrics.  [default: all of this package]")  # type: ignore[valid-type]
     nulls: some_of(NULLS, USUAL_NULLS) = option("default", "Nulls.  [default: all of this package]")  # type: ignore[valid-type]
+    contrast: bool = option(True, "Train on wrong labels too, and compare what labels alone change.")
     floor: bool = option(True, "Compute updates again in other batches and wider precision, on the first seed.")
     position: Position = option("prompt", "Where the tables of the terminal are measured.", keyed=False)
 
@@ -130,20 +135,19 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
             episode=self.episode_spec(seed),
             prompt=self.prompt_spec(),
             metrics=self.metrics,
+            contrast=self.contrast,
             floor=self.floor and first and seed == self.seeds[0],
         )
         nulls = tuple(null for null in self.nulls if first or not null.registry[null.name].trains)
-        labels = {"init": init, "task": task, "seed": seed}
+        labels: dict[str, Label] = {"init": init, "task": task, "seed": seed}
         group = f"{init} {seed} {task}"
 
-        def cell(more: dict[str, Any], **changes: Any) -> Cell:
+        def cell(more: dict[str, Label], **changes: Any) -> Cell:
             return Cell("compare", base.model_copy(update=changes), labels | more, group)
 
+        alone: dict[str, Any] = {"metrics": (), "contrast": False, "floor": False}
         return [
             cell({}),
             *(cell({"learner": choice.label}, learner=choice, nulls=nulls) for choice in self.trained),
-            *(
-                cell({"learner": a.label, "versus": b.label}, learner=a, versus=b, metrics=(), floor=False)
-                for a, b in self.pairs
-            ),
+            *(cell({"learner": a.label, "versus": b.label}, learner=a, versus=b, **alone) for a, b in self.pairs),
         ]

@@ -1,0 +1,124 @@
+"""What a trace shows: accuracy, label probabilities, and how far each layer's attention output moves."""
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from iclgd.metrics.statistics import interval, share_interval
+from iclgd.metrics.updates import update_size
+from iclgd.prompts import POSITIONS, WHERE
+from iclgd.report.figures import COLOURS, band, figure, styled
+from iclgd.report.numbers import Number, counted, number
+from iclgd.report.page import Drawing, Entry, Page, Section, Table
+from iclgd.study import Study
+
+SHOWN = 20  # queries on the page
+SIZE = "‖h_icl − h_zero‖ / ‖h_zero‖"
+
+
+def page(study: Study) -> Page:
+    ((_, result),) = study.found()
+    facts, spec = result.facts, study.spec
+    sizes = {where: _sizes(study, where) for where in POSITIONS}
+    dropped = f" ({facts['demonstrations_dropped']} dropped to fit)" if facts["demonstrations_dropped"] else ""
+    drawn = "" if str(spec.task).endswith(".json") else f"seed {spec.seed} · "  # type: ignore[attr-defined]
+    what = (
+        f"{spec.model_title} · {facts['task']} · k = {facts['demonstrations']}{dropped} · {drawn}"  # type: ignore[attr-defined]
+        f"{counted(facts['queries'], 'query')} · {spec.dtype}"  # type: ignore[attr-defined]
+    )
+    shown = min(SHOWN, facts["queries"])
+    text = "How far each attention layer's output moves when the demonstrations are read, relative to its length "
+    sections = [
+        Section("Accuracy", "95% intervals over queries; label probabilities are means.", _learners(study), brief=True),
+        Section(
+            "Updates",
+            f"{text}without them, {SIZE}; means over queries with 95% intervals.",
+            _layers(sizes),
+            Drawing("update-size", lambda: _drawing(sizes)),
+            brief=True,
+        ),
+        Section("Queries", f"The first {shown} of {facts['queries']}.", _queries(study)),
+    ]
+    return Page(
+        "What reading demonstrations changes",
+        what,
+        _answer(study, sizes),
+        sections,
+        files={"episode.json": facts["episode"]},
+    )
+
+
+def _scores(study: Study, learner: str) -> np.ndarray:
+    (found,) = study.arrays(quantity="scores", learner=learner)
+    return found.values
+
+
+def _right(study: Study, learner: str) -> tuple[int, int]:
+    right = _scores(study, learner).argmax(-1) == np.array(study.facts("answers")[0])
+    return int(right.sum()), len(right)
+
+
+def _answer(study: Study, sizes: dict[str, list[Number]]) -> str:
+    """Accuracy before and after with both intervals, and the layer that moves most."""
+    before, after = (_right(study, learner) for learner in ("zero-shot", "icl"))
+    low, high = share_interval(*before), share_interval(*after)
+    apart = "" if high[0] > low[1] or high[1] < low[0] else ", intervals that overlap"
+    layers = sizes["prompt"]
+    most = max(range(len(layers)), key=lambda layer: layers[layer].value)
+    return (
+        f"Reading moves accuracy from {number(before[0] / before[1], 2)} to {number(after[0] / after[1], 2)}{apart}; "
+        f"at the prompt's last token it moves layer {most} most, by {number(layers[most].value, 2)} of its length."
+    )
+
+
+def _learners(study: Study) -> Table:
+    labels = study.facts("labels")[0]
+    rows: list[list[Entry]] = []
+    for learner in ("zero-shot", "icl"):
+        right, total = _right(study, learner)
+        means = torch.from_numpy(_scores(study, learner)).softmax(-1).mean(0).tolist()
+        rows.append(
+            [learner, Number(right / total, *share_interval(right, total), 2), *(Number(p, digits=2) for p in means)]
+        )
+    return Table(["", "accuracy", *(f"p({word})" for word in labels)], rows)
+
+
+def _sizes(study: Study, position: str) -> list[Number]:
+    """Mean update size and its interval over queries, layer by layer."""
+    outputs = [
+        torch.from_numpy(study.arrays(quantity="outputs", learner=learner)[0].at(position=position).values)
+        for learner in ("zero-shot", "icl")
+    ]
+    return [Number(float(column.nanmean()), *interval(column), 2) for column in update_size(*outputs).T]
+
+
+def _layers(sizes: dict[str, list[Number]]) -> Table:
+    rows: list[list[Entry]] = [
+        [str(layer), *(column[layer] for column in sizes.values())] for layer in range(len(sizes["prompt"]))
+    ]
+    return Table(["layer", *(WHERE[position] for position in sizes)], rows)
+
+
+def _queries(study: Study) -> Table:
+    ((_, result),) = study.found()
+    labels, answers = result.facts["labels"], result.facts["answers"]
+    found = [_scores(study, learner).argmax(-1) for learner in ("zero-shot", "icl")]
+    rows = [
+        [text, labels[right], labels[zero], labels[icl]]
+        for text, right, zero, icl in zip(result.facts["queries_text"], answers, *found, strict=True)
+    ]
+    return Table(["query", "right answer", "zero-shot", "icl"], rows[:SHOWN])
+
+
+@styled
+def _drawing(sizes: dict[str, list[Number]]) -> Figure:
+    made, grid = figure(width=8.0, height=3.4)
+    axes, size = grid[0, 0], r"$\Vert h_\mathrm{icl} - h_\mathrm{zero}\Vert\, /\, \Vert h_\mathrm{zero}\Vert$"
+    for colour, (position, column) in zip(COLOURS, sizes.items(), strict=False):
+        middle, low, high = ([getattr(one, name) for one in column] for name in ("value", "low", "high"))
+        band(axes, range(len(column)), middle, low, high, colour, WHERE[position])
+    axes.set(xlabel="layer", ylabel=size, title="Size of the update by layer", ylim=(0, None))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend()
+    return made
