@@ -9,8 +9,9 @@ from iclgd.nulls import NULLS
 from iclgd.registry import Registry
 from iclgd.report.page import Table
 from iclgd.report.terminal import say
+from iclgd.small.languages.encoders import ENCODERS
 
-KINDS: tuple[Registry, ...] = (LEARNERS, METRICS, NULLS)
+KINDS: tuple[Registry, ...] = (LEARNERS, METRICS, NULLS, ENCODERS)
 
 
 @click.command(epilog="An option is written behind the name: gd:rate=0.01:trains=all.")

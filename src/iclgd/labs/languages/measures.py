@@ -57,7 +57,7 @@ def _numbers(layers: View, learner: View, held: Episodes, other: bool) -> dict[s
 def correlation(a: Tensor, b: Tensor) -> float:
     """Pearson's, over all answers; nan where one of them never changes."""
     a, b = (x.double().flatten() - x.double().mean() for x in (a, b))
-    return float(a @ b / (a.norm() * b.norm())) if a.any() and b.any() else torch.nan
+    return float(a @ b / (a.norm() * b.norm()))
 
 
 def watched(layers: Predict, held: Episodes, views: Mapping[str, View]) -> dict[tuple[str, str], float]:
