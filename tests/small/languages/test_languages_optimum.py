@@ -139,3 +139,12 @@ def test_many_queries_are_drawn_as_one_is(queries):
             assert share == pytest.approx(0.5 / size, abs=0.02)
     if queries == 6:
         assert (((drawn.target * sign) > 0).sum(1) == 3).all()
+
+
+def test_where_a_step_only_hurts_the_best_rate_is_zero():
+    task = random_task(3)
+    turned = task.codes.clone()
+    turned[:, 1] *= -1  # queries on the other side of the demonstrations' direction
+    rates = [best_rate(task), best_rate(Membership(turned, task.sizes, task.k, task.signs))]
+    assert min(rates) == 0
+    assert max(rates) > 0

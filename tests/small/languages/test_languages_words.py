@@ -13,7 +13,7 @@ from iclgd.errors import Refusal
 from iclgd.small.languages.automaton import decode, encode
 from iclgd.small.languages.encoders import centred, one_hot, principal
 from iclgd.small.languages.expressions import language
-from iclgd.small.languages.membership import accuracy, membership, shuffled, side, split_many, split_one
+from iclgd.small.languages.membership import Membership, accuracy, membership, shuffled, side, split_many, split_one
 from iclgd.small.languages.regbench import random_languages
 from iclgd.small.languages.words import Negatives, asked, distinct, edits, held_out, labelled, uniform
 
@@ -222,3 +222,54 @@ def test_principal_components_are_orthogonal_scaled_and_refused_beyond_the_rank(
     assert np.square(centred(x)(x)).sum(1).mean() == pytest.approx(x.shape[1], rel=1e-4)
     with pytest.raises(Refusal, match="span 35 dimensions, fewer than 40"):
         principal(x, 40)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_language_is_split_in_exact_shares(seed):
+    split = split_one(language("report-1"), "complement", LENGTHS, seed)
+    (train,), (test,) = split
+    for words, count in ((train, 94), (test, 62)):
+        assert sum(len(part) for role in words for part in role) == count
+    assert [len(part) for part in test.demos] == [15, 15]
+    assert [len(part) for part in test.queries] == [16, 16]
+
+
+def test_another_seed_splits_other_words():
+    members = [strings(split_one(language("report-2"), "complement", LENGTHS, s).test[0].demos.members) for s in (0, 1)]
+    assert members[0] != members[1]
+
+
+def test_the_smallest_pool_that_is_split_has_three_words():
+    """Ten members: four to test, two of them shown and two asked about, which is too few; fifteen give three."""
+    with pytest.raises(Refusal, match="only 2 are left for a part that needs 3"):
+        split_one(language("a{1,10}", "ab"), "complement", LENGTHS, 0)
+    split = split_one(language("a{1,12}|b{3,6}", "ab"), "complement", LENGTHS, 0)
+    assert split.test[0].fewest >= 3
+
+
+@pytest.mark.parametrize("queries", [6, 7])
+def test_many_queries_take_members_and_others_in_turn_and_spread_over_their_words(queries):
+    codes = torch.zeros(1, 2, 2, 3, 1)
+    codes[0, 0, :, :, 0] = torch.tensor([[-1.0, -2.0, -3.0], [1.0, 2.0, 3.0]])  # shown
+    codes[0, 1, :, :, 0] = torch.tensor([[-4.0, -5.0, -6.0], [4.0, 5.0, 6.0]])  # asked
+    family = Membership(codes, torch.full((1, 2, 2), 3), 4, False)
+    drawn = family.draw(200, torch.Generator().manual_seed(0), queries=queries)
+    assert torch.equal(drawn.target.sign(), drawn.query.sign())
+    assert (drawn.target[:, 1:] == -drawn.target[:, :-1]).all()
+    assert 0.4 < (drawn.target[:, 0] > 0).float().mean() < 0.6
+    assert drawn.query.abs().min() == 4
+    assert drawn.x.abs().max() == 3
+    for words in drawn.query[..., 0]:
+        mine = words[words > 0]
+        if len(mine) == 3:  # as many as there are words: each comes once
+            assert set(mine.tolist()) == {4.0, 5.0, 6.0}
+    assert set(drawn.query.abs().flatten().tolist()) == {4.0, 5.0, 6.0}
+
+
+def test_hard_negatives_of_one_length_are_no_more_of_the_first_than_of_the_last():
+    """Were the first in alphabetical order kept where there are too many, non-members would begin with a."""
+    firsts = [
+        labelled(language("report-1"), "edits", range(8, 9), 64, np.random.default_rng(seed)).others[:, 0]
+        for seed in range(40)
+    ]
+    assert (np.concatenate(firsts) == 2).mean() > 0.04
