@@ -144,6 +144,8 @@ def test_the_other_encoders_run(encoder):
 
 def test_more_layers_run_and_have_no_construction_beside_them():
     reading = run_reading(**BRIEF, labels="sign", layers=2)
+    assert reading.called("gd") == "gd ×2"
+    assert reading.called("preconditioned gd") == "preconditioned gd ×2"
     assert not reading.matrix(TRAINED, "qk").size
     assert not reading.weights("cosine to the best preconditioner").size
 
