@@ -178,6 +178,17 @@ def test_cells_of_a_group_are_prepared_once_and_their_results_keep_their_order(m
                 assert np.array_equal(a.values, b.values, equal_nan=True)
 
 
+def test_settings_of_a_group_may_lack_different_seeds():
+    """Of one setting seeds 3 and 5 are missing, of another only 5: each gets its own."""
+    sign, fixed = (RunSpec.of(SMALL | BRIEF | {"labels": labels, "seeds": [3, 5]}) for labels in ("sign", "fixed"))
+    results = list(together([*sign.cells(), fixed.cells()[1]], Tools()))
+    assert len(results) == 3
+    (alone,) = together(fixed.cells()[1:], Tools())
+    for a, b in zip(results[2].arrays, alone.arrays, strict=True):
+        assert a.labels == b.labels
+        assert np.allclose(a.values, b.values, rtol=1e-3, atol=1e-4, equal_nan=True)
+
+
 def test_a_layer_starts_near_a_small_step_of_gd_in_the_codes_own_coordinates():
     reading = run_reading(**BRIEF | {"steps": 1}, labels="sign", start="gd")
     other = run_reading(**BRIEF | {"steps": 1}, labels="sign", start="random")

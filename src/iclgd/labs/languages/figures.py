@@ -119,8 +119,8 @@ def summary(readings: Sequence[Reading]) -> Figure:
                 _dots(right, reading.of(name, "cosine"), part, COLOURS[LEARNERS[kind]], "o")
     left.set_yticks(place, [reading.setting.name() for reading in readings], fontsize=7)
     right.set_yticks([])
-    left.set(title="Accuracy of the trained layers", xlabel="share of held-out queries")
-    right.set(title="Cosine to the trained layers", xlabel="cosine of sensitivities")
+    left.set(title="Accuracy, trained", xlabel="share of held-out queries")
+    right.set(title="Cosine to trained", xlabel="cosine of sensitivities")
     left.plot([], [], "o", color=COLOURS[0], label="labels as they are")
     left.plot([], [], "x", color=COLOURS[6], label="labels shuffled")
     for name in DESCENTS:
