@@ -126,3 +126,15 @@ def test_a_seed_whose_weights_are_not_finite_is_named(prepared, monkeypatch):
     monkeypatch.setattr(run, "_finite", lambda params: False)
     with pytest.raises(Refusal, match=r"diverged for seeds \[0\] with a rate of 0.03; lower `rate`"):
         run.trained(setting(k=8, steps=1, batch=4, episodes=10), prepared, silent)
+
+
+def test_as_many_layers_are_trained_as_were_asked_for(prepared, monkeypatch):
+    made, original = [], run.Transformer
+
+    def keeping(dx, **given):
+        made.append(given["layers"])
+        return original(dx, **given)
+
+    monkeypatch.setattr(run, "Transformer", keeping)
+    run.trained(setting(k=8, labels="sign", layers=2, steps=1, batch=4, episodes=10), prepared, silent)
+    assert made == [2]

@@ -273,3 +273,13 @@ def test_hard_negatives_of_one_length_are_no_more_of_the_first_than_of_the_last(
         for seed in range(40)
     ]
     assert (np.concatenate(firsts) == 2).mean() > 0.04
+
+
+def test_the_test_side_has_the_words_that_are_held_out():
+    words = labelled(language("report-2"), "complement", LENGTHS, 64, np.random.default_rng(0))
+    for test in (True, False):
+        for role, query in zip(side(words, 4, test), (False, True), strict=True):
+            for part in role:
+                assert len(part)
+                assert (held_out(part, 4) == test).all()
+                assert (asked(part, 4) == query).all()
