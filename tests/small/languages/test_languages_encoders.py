@@ -200,3 +200,19 @@ def test_words_are_counted_once_and_by_their_use():
     }
     assert prepared.counts(0) == {name: len(set(map(tuple, part))) for name, part in rows.items()}
     assert len(set(prepared.counts(0).values())) > 1
+
+
+def test_the_autoencoder_is_judged_on_each_seeds_own_test_words(monkeypatch):
+    from iclgd.small.languages import autoencoder
+
+    judged, original = [], autoencoder.train_autoencoder
+
+    def keeping(model, words, validation, seeds, steps):
+        judged.extend(validation)
+        return original(model, words, validation, seeds, steps)
+
+    monkeypatch.setattr(autoencoder, "train_autoencoder", keeping)
+    prepared = prepare(data(encoder="autoencoder:steps=2"))
+    for mine, split in zip(judged, prepared.splits, strict=True):
+        assert np.array_equal(mine, words_of(split.test))
+    assert prepared.curves[0]["loss"] != prepared.curves[1]["loss"]
