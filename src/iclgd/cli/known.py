@@ -10,8 +10,9 @@ from iclgd.nulls import NULLS
 from iclgd.registry import Registry
 from iclgd.report.page import Table
 from iclgd.report.terminal import say
+from iclgd.small.languages.encoders import ENCODERS
 
-KINDS: tuple[Registry, ...] = (LEARNERS, METRICS, NULLS, MODIFICATIONS)
+KINDS: tuple[Registry, ...] = (LEARNERS, METRICS, NULLS, MODIFICATIONS, ENCODERS)
 
 
 @click.command(epilog="An option is written behind the name: gd:rate=0.01:trains=all.")
