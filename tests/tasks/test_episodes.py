@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from iclgd.errors import Refusal
 from iclgd.spec import EpisodeSpec
-from iclgd.tasks.episodes import Episode, draw, load_episode, read_episode, write_episode
+from iclgd.tasks.episodes import Episode, draw, episode_text, load_episode, read_episode
 from iclgd.tasks.sources import Examples
 from iclgd.tasks.text import Example, TextTask
 
@@ -91,7 +91,7 @@ def test_an_episode_file_gives_back_the_episode(tmp_path_factory, pairs):
     made = tuple(Example({"text": text}, label) for text, label in pairs)
     episode = Episode(TASK, made, made[:1], "here")
     path = tmp_path_factory.mktemp("episode") / "episode.json"
-    write_episode(episode, path)
+    path.write_text(episode_text(episode), encoding="utf-8")
     found = read_episode(path)
     assert (found.demos, found.queries) == (episode.demos, episode.queries)
     assert found.sha256() == episode.sha256()
@@ -100,7 +100,7 @@ def test_an_episode_file_gives_back_the_episode(tmp_path_factory, pairs):
 
 def test_an_episode_file_is_an_episode_whatever_is_asked_for(tmp_path):
     episode = draw(TASK, examples(), EpisodeSpec(k=5, queries=3))
-    write_episode(episode, tmp_path / "e.json")
+    (tmp_path / "e.json").write_text(episode_text(episode), encoding="utf-8")
     assert load_episode(str(tmp_path / "e.json"), EpisodeSpec()).demos == episode.demos
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted import answers, likeness, planted
+from planted_compare import answers, likeness, planted
 
 from iclgd.lab import Cell
 from iclgd.labs.compare.answer import answer

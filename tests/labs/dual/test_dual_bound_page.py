@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted import facts, study_of
+from planted_dual import facts, study_of
 
 from iclgd.lab import Cell
 from iclgd.labs.dual.bound_page import page, power

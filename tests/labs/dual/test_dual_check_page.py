@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from planted import facts, row, study_of
+from planted_dual import facts, row, study_of
 
 from iclgd.lab import Cell
 from iclgd.labs.dual import check_page

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted import facts, row, study_of
+from planted_dual import facts, row, study_of
 
 from iclgd.lab import Cell
 from iclgd.labs.dual.estimates import direction, mean, share

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted import row, study_of
+from planted_dual import row, study_of
 
 from iclgd.lab import Cell
 from iclgd.labs.dual.estimates import mean
