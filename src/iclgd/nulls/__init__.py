@@ -1,9 +1,9 @@
 """Nulls: what a likeness gives when there is nothing to find. Each gives a trace to put in the learner's place.
 
-A null is a frozen dataclass whose fields are its options, with the method ``trace``.
+A null is a frozen dataclass, a `Null`, whose fields are its options, with the method ``trace``.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from iclgd.registry import Registry
 
@@ -13,16 +13,20 @@ if TYPE_CHECKING:
     from iclgd.models.traces import Trace
 
 
-class Null(Protocol):
-    """``title`` is how tables spell it; ``trains``: it takes training of its own; ``only``: the metrics it is for."""
+class Null:
+    """``title`` is how tables spell it; ``trains``: it takes training of its own; ``only``: the metrics it is for.
 
-    title: ClassVar[str]
-    trains: ClassVar[bool]
-    only: ClassVar[tuple[str, ...]]
+    ``drawn``: it has a line in the figures, too.
+    """
+
+    title: ClassVar[str] = ""
+    trains: ClassVar[bool] = False
+    only: ClassVar[tuple[str, ...]] = ()
+    drawn: ClassVar[bool] = True
 
     def trace(self, bench: "Bench", learner: "Learner", tuned: "Trace") -> "Trace | None":
         """The null's trace; none where it diverged. A Refusal where this episode cannot have it."""
-        ...
+        raise NotImplementedError
 
 
 NULLS: Registry[Any] = Registry("null", "iclgd known", "iclgd.nulls")  # of classes

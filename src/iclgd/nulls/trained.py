@@ -8,18 +8,19 @@ from pydantic import Field
 from iclgd.bench import Bench
 from iclgd.learners import Learner
 from iclgd.models.traces import Trace
+from iclgd.nulls import Null
 from iclgd.spec import EpisodeSpec
 
 MOST_OTHER_DEMOS = 64
 
 
 @dataclass(frozen=True)
-class ShuffledLabels:
+class ShuffledLabels(Null):
     """The learner on the same demonstrations, their labels permuted."""
 
     title: ClassVar[str] = "trained on shuffled labels"
     trains: ClassVar[bool] = True
-    only: ClassVar[tuple[str, ...]] = ()
+    drawn: ClassVar[bool] = False
 
     def trace(self, bench: Bench, learner: Learner, tuned: Trace) -> Trace | None:
         demos = bench.tokens(bench.episode.with_shuffled_labels(bench.seed))
@@ -27,13 +28,13 @@ class ShuffledLabels:
 
 
 @dataclass(frozen=True)
-class OtherTask:
+class OtherTask(Null):
     """The learner on another task's demonstrations."""
 
     task: Annotated[str, Field(min_length=1)] = "continents"
     title: ClassVar[str] = "trained on another task"
     trains: ClassVar[bool] = True
-    only: ClassVar[tuple[str, ...]] = ()
+    drawn: ClassVar[bool] = False
 
     def source(self, task: str, k: int, seed: int) -> tuple[str, EpisodeSpec]:
         """Which task stands in for ``task`` (never itself), and what is drawn from it: part of a cell's identity."""

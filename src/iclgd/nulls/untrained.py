@@ -9,16 +9,15 @@ from iclgd.bench import Bench
 from iclgd.learners import Learner
 from iclgd.metrics.nulls import isotropic, isotropic_maps, other_query, other_query_maps, uniform
 from iclgd.models.traces import Trace
+from iclgd.nulls import Null
 from iclgd.prompts import POSITIONS
 
 
 @dataclass(frozen=True)
-class RandomDirections:
+class RandomDirections(Null):
     """Updates as long as the learner's, in random directions."""
 
     title: ClassVar[str] = "random directions"
-    trains: ClassVar[bool] = False
-    only: ClassVar[tuple[str, ...]] = ()
 
     def trace(self, bench: Bench, learner: Learner, tuned: Trace) -> Trace:
         zero = bench.zero
@@ -30,24 +29,22 @@ class RandomDirections:
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(Null):
     """What the papers' code took for a random update: numbers from [0, 1)."""
 
     title: ClassVar[str] = "uniform [0,1), as the papers' code"
-    trains: ClassVar[bool] = False
     only: ClassVar[tuple[str, ...]] = ("SimAOU",)
+    drawn: ClassVar[bool] = False
 
     def trace(self, bench: Bench, learner: Learner, tuned: Trace) -> Trace:
         return replace(tuned, outputs=uniform(bench.zero.outputs, bench.seed))
 
 
 @dataclass(frozen=True)
-class OtherQuery:
+class OtherQuery(Null):
     """The learner's update for another query."""
 
     title: ClassVar[str] = "another query's update"
-    trains: ClassVar[bool] = False
-    only: ClassVar[tuple[str, ...]] = ()
 
     def trace(self, bench: Bench, learner: Learner, tuned: Trace) -> Trace:
         zero = bench.zero

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from matplotlib.ticker import MaxNLocator
 
 from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison, Estimate
-from iclgd.metrics import METRICS
 from iclgd.report.figures import COLOURS, STYLE_OF_INIT, band, figure, styled
 
 NULL_STYLES = ((0, (1, 1.5)), (0, (4, 2)), (0, (3, 1, 1, 1)), (0, (6, 2)))
@@ -32,10 +32,16 @@ def drawings(comparison: Comparison) -> dict[str, Callable[[], Figure]]:
     return found
 
 
-def layered(comparison: Comparison) -> list[str]:
-    """The metrics that have a panel: by layer, and of updates rather than of whole maps."""
-    names = [choice.kind for choice in comparison.spec.metrics if choice.make().by == "layer"]
-    return [name for name in names if name not in ("SimAM", "tau")]
+def layered(comparison: Comparison) -> dict[str, str]:
+    """The metrics that have a panel, with their titles: by layer, and of updates rather than of whole maps."""
+    made = {choice.label: choice.make() for choice in comparison.spec.metrics}
+    return {name: metric.title for name, metric in made.items() if metric.by == "layer" and metric.of == "update"}
+
+
+def drawn_nulls(comparison: Comparison) -> list[str]:
+    """The nulls that were run and have a line in the figures."""
+    known = comparison.known("null")
+    return [choice.label for choice in comparison.spec.nulls if choice.make().drawn and choice.label in known]
 
 
 def _one_of_each_kind(comparison: Comparison) -> list[Choice]:
@@ -48,9 +54,9 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
     """Likeness by layer for each learner, all tasks and seeds, with intervals and nulls (Deutch 2023, Figure 3)."""
     spec, names = comparison.spec, layered(comparison)
     made, axes = figure(columns=len(names), width=4.0, height=3.2)
-    nulls = [null for null in ("other-query", "random") if null in comparison.known("null")]
+    nulls = drawn_nulls(comparison)
     for panel, metric in zip(axes[0], names, strict=True):
-        for colour, choice in zip(COLOURS, _one_of_each_kind(comparison), strict=False):
+        for colour, choice in zip(cycle(COLOURS), _one_of_each_kind(comparison), strict=False):
             labels = {"learner": choice.label, "metric": metric}
             for init in spec.init:
                 found = comparison.by_layer(spec.task, position, init=init, **labels)
@@ -59,12 +65,12 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
                 else:
                     style = {"linestyle": STYLE_OF_INIT[init], "alpha": 0.7, "label": f"{choice.label}, {init}"}
                     panel.plot(range(len(found)), [e.mean for e in found], color=colour, **style)
-            for null, style_ in zip(nulls, NULL_STYLES, strict=False):
+            for null, style_ in zip(nulls, cycle(NULL_STYLES), strict=False):
                 found = comparison.by_layer(spec.task, position, init=spec.init[0], null=null, **labels)
                 kind = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.kind}: {null}"}
                 panel.plot(range(len(found)), [e.mean for e in found], color=colour, **kind)
         panel.axhline(0, color="#999999", linewidth=0.6)
-        panel.set(title=METRICS[metric].title if metric in METRICS else metric, xlabel="layer")
+        panel.set(title=names[metric], xlabel="layer")
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0, 0].set_ylabel("cosine with the update of reading")
     made.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
@@ -72,8 +78,11 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
 
 
 def _line(panel: Axes, found: list[Estimate], colour: str, label: str) -> None:
-    x = list(range(len(found)))
-    band(panel, x, [e.mean for e in found], [e.low for e in found], [e.high for e in found], colour, label)
+    band(panel, list(range(len(found))), *_columns(found), colour, label)
+
+
+def _columns(found: list[Estimate]) -> tuple[list[float], list[float], list[float]]:
+    return [e.mean for e in found], [e.low for e in found], [e.high for e in found]
 
 
 @styled
@@ -131,32 +140,32 @@ def draw_gradients(comparison: Comparison) -> Figure:
 def draw_rates(comparison: Comparison) -> Figure:
     """Likeness and accuracy against step size, because the published similarities track step size."""
     spec, init = comparison.spec, comparison.spec.init[0]
-    names = [name for name in layered(comparison) if name != "SimAOU_norm"]
+    names, nulls = layered(comparison), drawn_nulls(comparison)
+    shares = {c.label: m.title for c in spec.metrics if (m := c.make()).alone and not m.aside}
     made, axes = figure(columns=len(names) + 1, width=3.9, height=3.1)
     swept = [choice for choice in spec.trained if choice.has("rate")]
-    for colour, kind in zip(COLOURS, dict.fromkeys(choice.kind for choice in swept), strict=False):
+    for colour, kind in zip(cycle(COLOURS), dict.fromkeys(choice.kind for choice in swept), strict=False):
         chosen = sorted((c for c in swept if c.kind == kind), key=lambda c: float(c["rate"]))
         kept = [c for c in chosen if not any(comparison.diverged(init, task, c.label) for task in spec.task)]
         rates = [float(choice["rate"]) for choice in kept]
         for panel, metric in zip(axes[0], names, strict=False):
-            own, null = (
-                [
-                    comparison.estimate(spec.task, "prompt", init=init, learner=c.label, metric=metric, **what)
-                    for c in kept
-                ]
-                for what in ({}, {"null": "other-query"})
-            )
-            band(panel, rates, [e.mean for e in own], [e.low for e in own], [e.high for e in own], colour, kind)
-            line = {"linestyle": NULL_STYLES[0], "linewidth": 0.9, "label": f"{kind}: another query's update"}
-            panel.plot(rates, [e.mean for e in null], color=colour, **line)
-        for metric, style in (("accuracy", "-"), ("calibrated", "--")):
+            for null, style in zip((None, *nulls), cycle(("-", *NULL_STYLES)), strict=False):
+                what = {"init": init, "metric": metric, **({} if null is None else {"null": null})}
+                found = [comparison.estimate(spec.task, "prompt", learner=c.label, **what) for c in kept]
+                if null is None:
+                    band(panel, rates, *_columns(found), colour, kind)
+                else:
+                    line = {"linestyle": style, "linewidth": 0.9, "label": f"{kind}: {null}"}
+                    panel.plot(rates, [e.mean for e in found], color=colour, **line)
+        for (metric, _), style in zip(shares.items(), cycle(("-", "--", "-.")), strict=False):
             means = [_mean_over_tasks(comparison, choice.label, metric) for choice in kept]
             line = {"linestyle": style, "marker": "o", "markersize": 2.5, "label": f"{kind}, {metric}"}
             axes[0, -1].plot(rates, means, color=colour, **line)
     for name, style in (("zero-shot", ":"), ("icl", "-.")):
-        mean = _mean_over_tasks(comparison, name, "accuracy")
-        axes[0, -1].axhline(mean, color="#555555", linestyle=style, linewidth=0.9, label=name)
-    for panel, title in zip(axes[0], (*names, "accuracy"), strict=True):
+        for metric in list(shares)[:1]:
+            mean = _mean_over_tasks(comparison, name, metric)
+            axes[0, -1].axhline(mean, color="#555555", linestyle=style, linewidth=0.9, label=name)
+    for panel, title in zip(axes[0], (*names.values(), next(iter(shares.values()), "")), strict=True):
         panel.set(title=title, xlabel="learning rate", xscale="log")
     entries: dict[str, Any] = {}  # one entry a label, whatever panel it comes from
     for panel in axes[0]:

@@ -71,7 +71,7 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
                     metric.title.capitalize(),
                     "Mean ± standard deviation over seeds.",
                     tables.by_task(name),
-                    brief=name == "accuracy",
+                    brief=name == next(iter(tables.accuracies)),
                 )
         last = [chosen[-1].label for chosen in tables.kinds().values()]
         for name, metric in tables.likeness.items():

@@ -56,7 +56,7 @@ def bench_of(spec: CompareCell, tools: Tools) -> Bench:
 
 
 def by_layer(spec: CompareCell) -> dict[str, Metric]:
-    return {choice.kind: choice.make() for choice in spec.metrics if choice.make().by == "layer"}
+    return {choice.label: choice.make() for choice in spec.metrics if choice.make().by == "layer"}
 
 
 def _prompted(spec: CompareCell, bench: Bench) -> Result:
@@ -67,9 +67,9 @@ def _prompted(spec: CompareCell, bench: Bench) -> Result:
         for choice in spec.metrics:
             metric = choice.make()
             if metric.by == "query" and (metric.alone or name == "zero-shot"):
-                arrays.append(array(bench.measure(metric, trace), "query", metric=choice.kind, learner=name))
-            elif choice.kind == "SimAM" and name == "zero-shot":  # likeness before any training
-                arrays.append(_likeness(bench.measure(metric, zero), metric=choice.kind, learner=name))
+                arrays.append(array(bench.measure(metric, trace), "query", metric=choice.label, learner=name))
+            elif metric.of == "trace" and name == "zero-shot":  # likeness before any training
+                arrays.append(_likeness(bench.measure(metric, zero), metric=choice.label, learner=name))
     if spec.floor:
         found = bench.floor("icl", InContext(), icl, by_layer(spec))
         arrays += [_likeness(v, metric=m, floor=f, learner="icl") for (f, m), v in found.items()]
@@ -95,7 +95,7 @@ def _learned(spec: CompareCell, bench: Bench) -> Result:
     arrays += _scores(ran.trace)
     for chosen in spec.metrics:
         values = bench.measure(chosen.make(), ran.trace, ran.training)
-        arrays.append(_likeness(values, metric=chosen.kind))
+        arrays.append(_likeness(values, metric=chosen.label))
     counts = rec2ftp(bench.zero.scores, bench.icl.scores, ran.trace.scores, torch.tensor(bench.zero.answers))
     names = ("both", "corrected", "base_both", "base_wrong")
     recall = [getattr(counts, name) for name in names]
@@ -122,7 +122,7 @@ def _nulls(spec: CompareCell, bench: Bench, tuned: Trace, left_out: dict[str, st
             arrays += [
                 _likeness(bench.measure(metric, trace), metric=name, null=choice.label)
                 for name, metric in by_layer(spec).items()
-                if name != "tau" and (not null.only or name in null.only)
+                if metric.of != "training" and (not null.only or name in null.only)
             ]
     return arrays
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison, Estimate
-from iclgd.metrics import METRICS
 from iclgd.metrics.compared import Metric
 from iclgd.nulls import NULLS
 from iclgd.report.numbers import Number, number
@@ -28,12 +27,12 @@ class Tables:
         return self.comparison.spec.init[0]
 
     def metrics(self, by: str) -> dict[str, Metric]:
-        return {c.kind: m for c in self.comparison.spec.metrics if (m := c.make()).by == by}
+        return {c.label: m for c in self.comparison.spec.metrics if (m := c.make()).by == by}
 
     @property
     def likeness(self) -> dict[str, Metric]:
         """The metrics by layer that nulls and baselines have, too."""
-        return {name: metric for name, metric in self.metrics("layer").items() if name != "tau"}
+        return {name: metric for name, metric in self.metrics("layer").items() if metric.of != "training"}
 
     @property
     def accuracies(self) -> dict[str, Metric]:
@@ -44,7 +43,7 @@ class Tables:
         """Of every null that was run, its label and its title with the options that are not the default."""
         known = {choice.label: choice for choice in self.comparison.spec.nulls}
         return {
-            label: f"{NULLS[choice.name].title}{label.removeprefix(choice.kind)}"
+            label: f"{NULLS[choice.name].title or choice.kind}{label.removeprefix(choice.kind)}"
             for label, choice in known.items()
             if label in self.comparison.known("null")
         }
@@ -78,7 +77,7 @@ class Tables:
 
     @property
     def _shown(self) -> dict[str, Metric]:
-        first = {name: m for name, m in self.accuracies.items() if name != "contextual"}
+        first = {name: m for name, m in self.accuracies.items() if not m.aside}
         return {**first, **self.likeness}
 
     def _cell(self, init: str, task: str, learner: str, name: str, **more: str) -> Entry:
@@ -103,7 +102,7 @@ class Tables:
             labels = {"init": self.first, "metric": name}
             means = (self.comparison.estimate([task], self.position, learner=one, **labels).mean for one in kept)
             best.append(Number(_largest(means), digits=2 if name in self.accuracies else 3))
-        return [f"{kind}, best of {len(chosen)} rates, column by column", *best]
+        return [f"{kind}, best of {len(chosen)}, column by column", *best]
 
     def _extra_row(self, task: str, learner: str, title: str, **what: str) -> list[list[Entry]]:
         found = [
@@ -119,8 +118,8 @@ class Tables:
     def predictions(self, task: str) -> Table:
         """What is predicted: agreement, divergence, recall of finetuning's corrections, Kendall's τ."""
         rest = {name: m for name, m in self.metrics("query").items() if name not in self._shown}
-        tau = [name for name in self.metrics("layer") if name == "tau"]
-        header = ["", *(m.title for m in rest.values()), "Rec2FTP", "its base rate", *(METRICS[n].title for n in tau)]
+        trained = {name: m for name, m in self.metrics("layer").items() if m.of == "training"}
+        titles = [*(m.title for m in rest.values()), "Rec2FTP", "its base rate", *(m.title for m in trained.values())]
         rows: list[list[Entry]] = []
         for init in self.comparison.spec.init:
             for name in ("zero-shot", "icl", *(choice.label for choice in self.learners)):
@@ -129,9 +128,9 @@ class Tables:
                     found = self.comparison.estimate([task], None, init=init, learner=name, metric=metric)
                     row.append(found.number(2) if found.mean == found.mean else "")
                 recalled = ["", ""] if name in ("zero-shot", "icl") else self._recall(init, task, name)
-                last = ["" if name in ("zero-shot", "icl") else self._cell(init, task, name, one) for one in tau]
+                last = ["" if name in ("zero-shot", "icl") else self._cell(init, task, name, one) for one in trained]
                 rows.append([*row, *recalled, *last])
-        return Table(header, rows)
+        return Table(["", *titles], rows)
 
     def _recall(self, init: str, task: str, name: str) -> list[Entry]:
         both, fixed, base_both, wrong = self.comparison.recall(init, task, name)
