@@ -15,7 +15,7 @@ def mean_square_of_cosine(seed):
     return float(torch.cosine_similarity(a, b).square().mean())
 
 
-iclgd.claim(
+CLAIM = iclgd.claim(
     "example.random-directions",
     says="The squared cosine of two random directions in 64 dimensions is 1/64 on average.",
     source="by symmetry: the 64 squared components of a unit vector sum to 1",

@@ -41,7 +41,8 @@ def page(study):
     return iclgd.Page("Chance", f"{found.size:,} pairs", answer, [section])
 
 
-iclgd.LABS.add("chance", iclgd.Lab(ChanceSpec, run, page))
+CHANCE = iclgd.Lab(ChanceSpec, run, page)
+iclgd.LABS.add("chance", CHANCE)
 
 if __name__ == "__main__":
     study = iclgd.chance(dim=16, seeds=5)

@@ -23,9 +23,7 @@ def tiny():
 
 
 if __name__ == "__main__":
-    study = iclgd.compare(
-        model=tiny(), task="sentiment", learners=["gd"], k=2, queries=4, init=["trained"], floor=False
-    )
+    study = iclgd.compare(model=tiny(), learners=["gd"], k=2, queries=4, init=["trained"], floor=False)
     print(study.answer)
     print(study.table().text())
     print(study.frame(metric="SimAOU", null=None, floor=None).groupby("layer")["value"].mean())

@@ -16,7 +16,7 @@ class OtherLayer(iclgd.Null):
 
     step: int = 1
     title: ClassVar[str] = "another layer's update"
-    only: ClassVar[tuple[str, ...]] = ("SimAOU", "SimAOU_norm")  # it says nothing of attention maps
+    only: ClassVar[tuple[str, ...]] = ("SimAOU", "signs")  # it says nothing of attention maps
 
     def trace(self, bench, learner, tuned):
         update = tuned.outputs - bench.zero.outputs  # query layer position dim

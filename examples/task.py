@@ -9,7 +9,8 @@ from pathlib import Path
 
 import iclgd
 
-iclgd.TASKS.add("colours", Path(__file__).with_name("colours.yaml"), "the colour of a thing, green or red")
+TASK = Path(__file__).with_name("colours.yaml")
+iclgd.TASKS.add("colours", TASK, "the colour of a thing, green or red")
 
 if __name__ == "__main__":
     from model import tiny

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import torch
+from iclgd.run import run_cell
 
 from iclgd.models.subject import Subject
-from iclgd.run import run_cell
 from iclgd.spec import EpisodeSpec, LearnerSpec
 from little import little_cell, little_task
 from tiny import ARCHITECTURES, tiny_subject

@@ -95,7 +95,8 @@ class Registry(Generic[Thing]):
         except Exception as error:  # somebody else's code: say whose
             where = f"the {self.kind} {point.name} of {_package(point)}"
             raise Refusal(f"{where} cannot be loaded: {type(error).__name__}: {error}.") from None
-        self._things.setdefault(point.name, found)
+        if self._things.setdefault(point.name, found) is found:
+            self._summaries.setdefault(point.name, _first_line(found))
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -109,10 +110,9 @@ class Registry(Generic[Thing]):
 
     def summary(self, name: str) -> str:
         """A line on the thing, without importing it: of another package's, what that package says of itself."""
-        said = self._summaries.get(name) if name in self._known else None
         points = self._points.get(name, [])
-        if said is not None or not points:
-            return said or _first_line(self._things.get(name))
+        if name in self._known or not points:
+            return self._summaries.get(name, "")
         about = points[0].dist.metadata["Summary"] if points[0].dist is not None else ""
         return f"from {_package(points[0])}" + (f": {about}" if about else "")
 

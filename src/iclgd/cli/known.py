@@ -18,7 +18,8 @@ def command() -> None:
     for lab in LABS:
         _options(LABS, lab)  # a lab's spec imports the registries that its fields choose from
     for registry in REGISTRIES.values():
-        rows = [[name, registry.summary(name), _options(registry, name)] for name in registry]
+        options = {name: _options(registry, name) for name in registry}
+        rows = [[name, registry.summary(name), options[name]] for name in registry]
         header = [registry.kind, "what it is", "options"]
         shown = [i for i in range(len(header)) if any(row[i] for row in rows)]
         if rows:
