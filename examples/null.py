@@ -18,9 +18,11 @@ class OtherLayer(iclgd.Null):
     title: ClassVar[str] = "another layer's update"
     only: ClassVar[tuple[str, ...]] = ("SimAOU", "signs")  # it says nothing of attention maps
 
-    def trace(self, bench, learner, tuned):
-        update = tuned.outputs - bench.zero.outputs  # query layer position dim
-        return replace(tuned, outputs=bench.zero.outputs + update.roll(self.step, dims=1))
+    def trace(self, bench, label, learner, run):
+        if run.trace is None:  # the learner diverged: there is no update
+            return None
+        update = run.trace.outputs - bench.zero.outputs  # query layer position dim
+        return replace(run.trace, outputs=bench.zero.outputs + update.roll(self.step, dims=1))
 
 
 iclgd.NULLS.add("other-layer", OtherLayer)

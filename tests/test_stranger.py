@@ -139,7 +139,8 @@ def test_the_page_and_the_figures_of_a_comparison_have_them(study, place):
     code = """
 import iclgd
 drawn = iclgd.open("study").figure("layers-prompt")
-print(*(axes.get_title(loc='left') for axes in drawn.axes), *(text.get_text() for text in drawn.legends[0].get_texts()), sep="|")
+titles = [axes.get_title(loc="left") for axes in drawn.axes]
+print(*titles, *(text.get_text() for text in drawn.legends[0].get_texts()), sep="|")
 """
     done = python(place, code=code)
     assert done.returncode == 0, done.stderr

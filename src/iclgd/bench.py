@@ -1,15 +1,18 @@
 """An episode on a subject: what it was asked, what it did before and after reading, and learners run on it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from iclgd.learners import Learner
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.metrics.compared import Compared, Metric
+from iclgd.models.layout import Slot
+from iclgd.models.precision import CannotWiden
 from iclgd.models.subject import Subject
 from iclgd.models.traces import NotFinite, Trace, Training
 from iclgd.prompts import POSITIONS, Prompts, build_prompts
@@ -19,6 +22,7 @@ from iclgd.tasks.episodes import Episode
 FLOOR_QUERIES = 8
 OTHER_BATCH = 333  # tokens a batch, where the noise floor asks for other batches
 Progress = Callable[[str, int], None]
+Change = list[tuple[int, Tensor]]  # layer, and what training added to a parameter of it (flat, float32)
 
 
 @dataclass(frozen=True)
@@ -27,10 +31,11 @@ class Run:
 
     trace: Trace | None
     training: Training | None = None
+    change: Change = field(default_factory=list, repr=False)
 
 
 class Bench:
-    """A subject and an episode. Zero-shot and in-context traces are made once, when they are first asked for."""
+    """A subject and an episode. What is asked for twice (zero-shot, reading, a learner's trace) is computed once."""
 
     def __init__(
         self,
@@ -44,30 +49,47 @@ class Bench:
         self.subject, self.episode, self.prompt, self.seed = subject, episode, prompt, seed
         self.draw, self.progress = draw, progress
         self.prompts = self.tokens(episode)
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[tuple[str, str], Run] = {}
 
     def tokens(self, episode: Episode) -> Prompts:
         """An episode in this subject's tokens."""
         return build_prompts(self.subject.tokenizer, episode, self.prompt, self.subject.room)
 
+    # reading
+
     @cached_property
     def zero(self) -> Trace:
-        return self._certain("zero-shot", ZeroShot())
+        return self.read("zero-shot", ZeroShot())
 
     @cached_property
     def icl(self) -> Trace:
-        return self._certain("icl", InContext())
+        return self.read("icl", InContext())
 
-    def _certain(self, what: str, learner: Learner) -> Trace:
-        trace = self.run(what, learner).trace
+    @cached_property
+    def wrong(self) -> Prompts:
+        """The demonstrations with every label replaced by a wrong one."""
+        return self.tokens(self.episode.with_wrong_labels(self.seed))
+
+    @cached_property
+    def icl_wrong(self) -> Trace:
+        return self.read("icl, wrong labels", InContext(), self.wrong)
+
+    def read(self, what: str, learner: Learner, demos: Prompts | None = None) -> Trace:
+        """The trace of a learner that cannot diverge."""
+        trace = self.run(what, learner, demos).trace
         assert trace is not None
         return trace
 
-    def learned(self, what: str, learner: Learner) -> Run:
-        """What a learner, by its label, does after the episode's own demonstrations; run once and kept."""
-        if what not in self._runs:
-            self._runs[what] = self.run(what, learner)
-        return self._runs[what]
+    # training
+
+    def learned(self, label: str, learner: Learner, demos: Prompts | None = None, what: str = "") -> Run:
+        """What a learner does after the episode's own demonstrations, or after others called ``what``; run once."""
+        if (label, what) not in self._runs:
+            self._runs[label, what] = self.run(f"{label}{what and ', '}{what}", learner, demos)
+        return self._runs[label, what]
+
+    def learned_wrong(self, label: str, learner: Learner) -> Run:
+        return self.learned(label, learner, self.wrong, "wrong labels")
 
     def run(
         self,
@@ -87,11 +109,13 @@ class Bench:
             batch = {} if tokens is None else {"tokens": tokens}
             try:
                 trace = predictor.trace(asked, progress=lambda done: self.progress(what, done), **batch)
-            except NotFinite:
+            except NotFinite as refusal:
                 if predictor.training is None:
                     raise
-                return Run(None, replace(predictor.training, diverged=True))
-            return Run(trace, predictor.training)
+                return Run(None, replace(predictor.training, diverged=str(refusal).rstrip(".")))
+            return Run(trace, predictor.training, changes(predictor.slots))
+
+    # measuring
 
     def facts(self) -> dict[str, object]:
         """What was run, in numbers a person may want to check."""
@@ -107,46 +131,86 @@ class Bench:
             "queries": len(self.prompts.queries),
         }
 
-    def measure(self, metric: Metric, trace: Trace, training: Training | None = None) -> Tensor:
-        """A metric of a trace against reading: (position query layer), or (query)."""
-        return measured(metric, self.zero, self.icl, trace, self.prompts, training)
+    def compared(self, trace: Trace, training: Training | None = None, wrong: Trace | None = None) -> Compared:
+        """A trace beside reading; with ``wrong``, what it is with wrong labels, its contrast beside reading's."""
+        seen = Compared(self.zero, self.icl, trace, self.prompts, training=training)
+        return seen if wrong is None else replace(seen, icl_wrong=self.icl_wrong, tuned_wrong=wrong)
 
     def floor(
         self, what: str, learner: Learner, own: Trace, metrics: dict[str, Metric]
-    ) -> dict[tuple[str, str], Tensor]:
-        """An update against itself, by (floor, metric): in other batches, and computed all over again, wider."""
+    ) -> tuple[dict[tuple[str, str], Tensor], str | None]:
+        """An update against itself, by (floor, metric): in other batches, and computed all over again, wider.
+
+        With it comes why the wider one could not be had, or what stayed narrow in it.
+        """
         again = self.run(what, learner, tokens=OTHER_BATCH).trace
         assert again is not None
-        found = {
-            ("other batch", name): measured(metric, self.zero, own, again, self.prompts)
-            for name, metric in metrics.items()
-        }
+        seen = Compared(self.zero, own, again, self.prompts)
+        found = {("other batch", name): measured(metric, seen) for name, metric in metrics.items()}
         wider = {torch.float32: torch.float64, torch.bfloat16: torch.float32, torch.float16: torch.float32}
         if self.subject.dtype not in wider:
-            return found
-        with self.subject.in_precision(wider[self.subject.dtype]):
-            zero_wide = self.run("zero-shot, wider", ZeroShot(), queries=FLOOR_QUERIES).trace
-            run_wide = self.run(f"{what}, wider", learner, queries=FLOOR_QUERIES).trace
-        if zero_wide is not None and run_wide is not None:
-            pair = _moved(_first(self.zero), _first(own), zero_wide, run_wide)
-            found |= {
-                ("other precision", name): measured(metric, *pair, self.prompts) for name, metric in metrics.items()
-            }
-        return found
+            return found, "there is no wider format"
+        try:
+            with self.subject.in_precision(wider[self.subject.dtype]) as widening:
+                zero_wide = self.run("zero-shot, wider", ZeroShot(), queries=FLOOR_QUERIES).trace
+                run_wide = self.run(f"{what}, wider", learner, queries=FLOOR_QUERIES).trace
+        except CannotWiden as refusal:
+            return found, str(refusal)
+        if zero_wide is None or run_wide is None:
+            return found, "it diverged there"
+        pair = _moved(_first(self.zero), _first(own), zero_wide, run_wide)
+        seen = Compared(*pair, self.prompts)
+        found |= {("other precision", name): measured(metric, seen) for name, metric in metrics.items()}
+        return found, f"stayed narrow: {', '.join(sorted(widening.narrow))}" if widening.narrow else None
 
 
-def measured(
-    metric: Metric, zero: Trace, icl: Trace, tuned: Trace, prompts: Prompts, training: Training | None = None
-) -> Tensor:
+def measured(metric: Metric, seen: Compared) -> Tensor:
+    """A metric of traces: (position query layer), or (query)."""
     if metric.by == "query":
-        return metric(Compared(zero, icl, tuned, prompts, 0, training)).float()
-    seen = [metric(Compared(zero, icl, tuned, prompts, i, training)) for i in range(len(POSITIONS))]
-    return torch.stack(seen).float()
+        return metric(seen).float()
+    return torch.stack([metric(replace(seen, position=i)) for i in range(len(POSITIONS))]).float()
+
+
+def changes(slots: Sequence[Slot]) -> Change:
+    """What training added to each trained parameter."""
+    found = []
+    for slot in slots:
+        assert slot.before is not None
+        difference = slot.restrict(slot.parameter.detach().float() - slot.before.float())
+        found.append((slot.layer, difference.flatten().cpu()))
+    return found
+
+
+def change_norms(change: Change, layers: int) -> Float[Tensor, " layer"]:
+    """‖ΔW‖ layer by layer."""
+    squares = torch.zeros(layers, dtype=torch.float64)
+    for layer, added in change:
+        if layer >= 0:
+            squares[layer] += added.double().square().sum()
+    return squares.sqrt()
+
+
+def change_cosines(a: Change, b: Change, layers: int) -> Float[Tensor, " layer"]:
+    """cos(ΔW_a, ΔW_b) layer by layer; nan where one did not move."""
+    products = torch.zeros(layers, dtype=torch.float64)
+    for (layer, one), (_, two) in zip(a, b, strict=True):
+        if layer >= 0:
+            products[layer] += one.double() @ two.double()
+    return products / (change_norms(a, layers) * change_norms(b, layers))
 
 
 def _first(trace: Trace) -> Trace:
     few = slice(FLOOR_QUERIES)
-    return replace(trace, outputs=trace.outputs[few], logits=trace.logits[few], keys=trace.keys[few])
+    return replace(
+        trace,
+        scores=trace.scores[few],
+        outputs=trace.outputs[few],
+        logits=trace.logits[few],
+        keys=trace.keys[few],
+        context=trace.context[few],
+        vectors=trace.vectors[few],
+        answers=trace.answers[few],
+    )
 
 
 def _moved(zero: Trace, one: Trace, zero_again: Trace, again: Trace) -> tuple[Trace, Trace, Trace]:
@@ -157,5 +221,5 @@ def _moved(zero: Trace, one: Trace, zero_again: Trace, again: Trace) -> tuple[Tr
         outputs=zero.outputs.double() + (again.outputs.double() - zero_again.outputs.double()),
         logits=zero.logits[..., :width].double() + (again.logits.double() - zero_again.logits.double()),
     )
-    zero, one = (replace(t, logits=t.logits[..., :width]) for t in (zero, one))
+    zero, one = (replace(t, logits=t.logits[..., :width], keys=t.keys[..., :width]) for t in (zero, one))
     return zero, one, moved

@@ -25,7 +25,8 @@ REGISTRIES: "dict[str, Registry[Any]]" = {}
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """`Did you mean sst2 or sst5? `, or nothing when no known name is near."""
-    near = get_close_matches(name.lower(), list(known), n=3, cutoff=0.6)
+    spelled = {one.lower(): one for one in known}
+    near = [spelled[one] for one in get_close_matches(name.lower(), list(spelled), n=3, cutoff=0.6)]
     return f"Did you mean {' or '.join(near)}? " if near else ""
 
 

@@ -55,7 +55,7 @@ class GradientDescent:
     def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:
         with subject.training(self.trains) as slots:
             training = self.train(subject, prompts, slots)
-            yield Predictor(subject, subject.encode(prompts.bos), training)
+            yield Predictor(subject, subject.encode(prompts.bos), training, slots=slots)
 
     def train(self, subject: Subject, prompts: Prompts, slots: Sequence[Slot]) -> Training:
         """Change the slots in place, step by step."""

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from iclgd.metrics.likeness import sim_am, sim_am_delta, sim_aou, sim_aou_norm
+from iclgd.metrics.likeness import centred, centred_maps, cosine, sim_am, sim_am_delta, sim_aou, sim_aou_norm
 from iclgd.metrics.prediction import agreement, batch_calibration, contextual_calibration, kl_divergence, right
 from iclgd.metrics.ranking import training_token_tau
 from iclgd.models.traces import Trace, Training
@@ -29,6 +29,8 @@ class Compared:
     prompts: Prompts
     position: int = 0
     training: Training | None = None
+    icl_wrong: Trace | None = None  # reading and learning with wrong labels, where a metric is about the contrast
+    tuned_wrong: Trace | None = None
 
     @property
     def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -39,6 +41,21 @@ class Compared:
     def maps(self) -> tuple[Tensor, Tensor, Tensor]:
         """Attention logits over the query's own tokens (query layer head key): zero-shot, read, learned."""
         return tuple(t.logits[:, :, self.position] for t in (self.zero, self.icl, self.tuned))  # type: ignore[return-value]
+
+    def contrasts(self, what: str) -> tuple[Tensor, Tensor]:
+        """Right labels minus wrong ones, of reading and of learning: of ``outputs`` or ``logits``, at the position."""
+        pairs = ((self.icl, self.icl_wrong), (self.tuned, self.tuned_wrong))
+        found = []
+        for right_labels, wrong_labels in pairs:
+            assert wrong_labels is not None, "a contrast needs traces with wrong labels"
+            both = (getattr(trace, what)[:, :, self.position].double() for trace in (right_labels, wrong_labels))
+            found.append(next(both) - next(both))
+        return found[0], found[1]
+
+    @property
+    def lengths(self) -> Tensor:
+        """How many of a query's own keys there are at the position."""
+        return self.zero.keys[:, self.position].sum(-1)
 
     @property
     def answers(self) -> Tensor:
@@ -59,6 +76,7 @@ class Metric:
     title: str
     version: int = 1
     alone: bool = False  # asks nothing of any learner but its own answers: also for zero-shot and icl
+    contrast: bool = False  # asks what right and wrong labels make different
     of: Of = "update"
     aside: bool = False  # not in the first table, for want of room, but beside what is predicted
 
@@ -76,11 +94,12 @@ def metric(
     bounds: tuple[float, float] = (-1, 1),
     version: int = 1,
     alone: bool = False,
+    contrast: bool = False,
     of: Of = "update",
     aside: bool = False,
 ) -> Callable[[Callable[[Compared], Tensor]], Metric]:
     """Makes a function of `Compared` a metric; register it in `iclgd.metrics.METRICS`, or name its file."""
-    return lambda measure: Metric(measure, by, bounds, title, version, alone, of, aside)
+    return lambda measure: Metric(measure, by, bounds, title, version, alone, contrast, of, aside)
 
 
 @metric("SimAOU")
@@ -101,6 +120,35 @@ def am(seen: Compared) -> Tensor:
 @metric("SimAM_Δ")
 def am_delta(seen: Compared) -> Tensor:
     return sim_am_delta(*seen.maps)
+
+
+@metric("contrast, outputs", contrast=True)
+def contrast_aou(seen: Compared) -> Tensor:
+    return cosine(*seen.contrasts("outputs"))
+
+
+@metric("contrast, outputs, centred", contrast=True)
+def contrast_aou_centred(seen: Compared) -> Tensor:
+    return cosine(*map(centred, seen.contrasts("outputs")))
+
+
+@metric("contrast, maps", contrast=True)
+def contrast_am(seen: Compared) -> Tensor:
+    return cosine(*seen.contrasts("logits")).nanmean(-1)
+
+
+@metric("contrast, maps, centred", contrast=True)
+def contrast_am_centred(seen: Compared) -> Tensor:
+    return cosine(*(centred_maps(part, seen.lengths) for part in seen.contrasts("logits"))).nanmean(-1)
+
+
+@metric("labels' share of the update", bounds=(0, float("inf")), contrast=True)
+def label_share(seen: Compared) -> Tensor:
+    """Of the learner that stands in ``tuned``, which may be reading itself."""
+    zero, _, tuned = (part.double() for part in seen.outputs)
+    whole = torch.linalg.vector_norm(tuned - zero, dim=-1)
+    part = torch.linalg.vector_norm(seen.contrasts("outputs")[1], dim=-1)
+    return torch.where(whole > 0, part / whole, torch.nan)
 
 
 @metric("Kendall's τ", of="training")

@@ -5,7 +5,7 @@ it has no direction to compare. (The papers' code gives 0 there.)
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from iclgd.metrics.updates import Outputs, Scores
@@ -50,3 +50,20 @@ def sim_am_delta(zero: Maps, icl: Maps, tuned: Maps) -> Scores:
     With two finetuned traces in place of `icl` and `tuned` it is their α (Deutch 2023, B.1).
     """
     return cosine(icl.double() - zero.double(), tuned.double() - zero.double()).nanmean(-1)
+
+
+def centred(updates: Outputs) -> Outputs:
+    """Each query's update without the mean over queries: what is left when every query moves alike is nothing."""
+    return updates - updates.mean(0, keepdim=True)
+
+
+def centred_maps(updates: Maps, lengths: Int[Tensor, " query"]) -> Maps:
+    """The same for attention logits, aligned at the last key, where the template's own words are; 0 beyond."""
+    width = updates.shape[-1]
+    shift = width - lengths  # to the right, query by query
+    places = torch.arange(width)
+    index = (places[None, :] - shift[:, None]) % width  # [query, key]
+    there = places[None, :] >= shift[:, None]
+    aligned = updates.gather(-1, index[:, None, None, :].expand_as(updates)) * there[:, None, None, :]
+    mean = aligned.sum(0) / there.sum(0).clamp_min(1)
+    return (aligned - mean) * there[:, None, None, :]

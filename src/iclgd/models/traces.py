@@ -9,6 +9,7 @@ from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.models.capture import Edit, Prefix
+from iclgd.models.layout import Slot
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
 
@@ -64,6 +65,7 @@ class Predictor:
     prefix: Prefix | None
     training: "Training | None" = None
     edit: Edit | None = None
+    slots: Sequence[Slot] = ()  # what was trained, with what it was before
 
     def trace(self, prompts: Prompts, tokens: int = 1024, progress: Progress | None = None) -> Trace:
         """The trace of every query; ``tokens`` bounds a batch, padding and label word included."""

@@ -1,46 +1,127 @@
 """Nulls that are trained: the learner on demonstrations from which the task cannot be learned, or another one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from iclgd.bench import Bench
+from iclgd.bench import Bench, Run
+from iclgd.errors import Refusal
 from iclgd.learners import Learner
+from iclgd.learners.prompted import InContext
+from iclgd.metrics.compared import Compared
 from iclgd.models.traces import Trace
 from iclgd.nulls import Null
 from iclgd.spec import EpisodeSpec
+from iclgd.tasks.episodes import Episode
+from iclgd.tasks.text import Example
 
 MOST_OTHER_DEMOS = 64
+OTHER_DRAW = 2**31  # added to a seed: other demonstrations than any study draws by itself
+
+
+@dataclass(frozen=True)
+class WrongLabels(Null):
+    """The learner on the same demonstrations, every label wrong.
+
+    Under a loss over all tokens the label is one token in many: the weight update hardly changes, and the record has
+    its cosine to the one with right labels.
+    """
+
+    title: ClassVar[str] = "trained on wrong labels"
+    drawn: ClassVar[bool] = False
+    trains: ClassVar[bool] = True
+
+    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
+        return bench.learned_wrong(label, learner).trace
 
 
 @dataclass(frozen=True)
 class ShuffledLabels(Null):
-    """The learner on the same demonstrations, their labels permuted."""
+    """The learner on the same demonstrations, their labels permuted: about half of them stay right."""
 
     title: ClassVar[str] = "trained on shuffled labels"
-    trains: ClassVar[bool] = True
     drawn: ClassVar[bool] = False
+    trains: ClassVar[bool] = True
 
-    def trace(self, bench: Bench, learner: Learner, tuned: Trace) -> Trace | None:
+    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
         demos = bench.tokens(bench.episode.with_shuffled_labels(bench.seed))
-        return bench.run(self.title, learner, demos).trace
+        return bench.learned(label, learner, demos, self.title).trace
+
+
+@dataclass(frozen=True)
+class TwoWrongs(Null):
+    """Two wrong labelings against each other: a contrast of labels in which neither is right."""
+
+    title: ClassVar[str] = "two wrong labelings"
+    drawn: ClassVar[bool] = False
+    trains: ClassVar[bool] = True
+    only: ClassVar[tuple[str, ...]] = ("no update",)  # it has a contrast only
+
+    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> None:
+        return None
+
+    def contrast(self, bench: Bench, label: str, learner: Learner, right: Trace, wrong: Trace) -> Compared | None:
+        first, second = (bench.tokens(episode) for episode in self.labelings(bench.episode))
+        read = [bench.read(f"icl, wrong labels {i}", InContext(), demos) for i, demos in enumerate((first, second), 1)]
+        ran = [bench.learned(label, learner, demos, f"wrong labels {i}") for i, demos in enumerate((first, second), 1)]
+        one, two = (run.trace for run in ran)
+        if one is None or two is None:
+            return None
+        return Compared(bench.zero, read[0], one, bench.prompts, icl_wrong=read[1], tuned_wrong=two)
+
+    def labelings(self, episode: Episode) -> tuple[Episode, Episode]:
+        """Every class takes the next one's word, or the one's after that."""
+        classes = len(episode.task.labels)
+        if classes < 3:
+            raise Refusal("two wrong labelings that differ everywhere need three classes.")
+        made = (
+            replace(episode, demos=tuple(Example(d.fields, (d.label + by) % classes) for d in episode.demos))
+            for by in (1, 2)
+        )
+        return next(made), next(made)
+
+
+@dataclass(frozen=True)
+class OtherDemos(Null):
+    """The learner on other demonstrations of the same task; the contrast of these."""
+
+    title: ClassVar[str] = "trained on other demonstrations"
+    drawn: ClassVar[bool] = False
+    trains: ClassVar[bool] = True
+
+    def demos(self, bench: Bench) -> Episode:
+        if bench.episode.redraw is None:
+            raise Refusal("an episode file has no other demonstrations to draw.")
+        return bench.episode.redraw((bench.seed + OTHER_DRAW) % 2**32)
+
+    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
+        return bench.learned(label, learner, bench.tokens(self.demos(bench)), self.title).trace
+
+    def contrast(self, bench: Bench, label: str, learner: Learner, right: Trace, wrong: Trace) -> Compared | None:
+        others = self.demos(bench)
+        demos = {"": others, ", wrong labels": others.with_wrong_labels(bench.seed)}
+        ran = [bench.learned(label, learner, bench.tokens(e), f"{self.title}{what}") for what, e in demos.items()]
+        one, two = (run.trace for run in ran)
+        return None if one is None or two is None else bench.compared(one, wrong=two)
 
 
 @dataclass(frozen=True)
 class OtherTask(Null):
-    """The learner on another task's demonstrations."""
+    """The learner on another task's demonstrations; a task never stands in for itself."""
 
     task: Annotated[str, Field(min_length=1)] = "continents"
     title: ClassVar[str] = "trained on another task"
-    trains: ClassVar[bool] = True
     drawn: ClassVar[bool] = False
+    trains: ClassVar[bool] = True
 
     def source(self, task: str, k: int, seed: int) -> tuple[str, EpisodeSpec]:
-        """Which task stands in for ``task`` (never itself), and what is drawn from it: part of a cell's identity."""
-        name = "sentiment" if task == self.task == "continents" else self.task
+        """Which task stands in for ``task``, and what is drawn from it: part of a cell's identity."""
+        stand_in = dict(pairwise(("continents", "kinds", "sentiment", "continents")))
+        name = stand_in.get(task, "continents") if task == self.task else self.task
         return name, EpisodeSpec(k=min(k, MOST_OTHER_DEMOS), seed=seed, queries=1)
 
-    def trace(self, bench: Bench, learner: Learner, tuned: Trace) -> Trace | None:
+    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
         drawn = bench.draw(*self.source(bench.episode.task.name, len(bench.episode.demos), bench.seed))
-        return bench.run(self.title, learner, bench.tokens(drawn)).trace
+        return bench.learned(label, learner, bench.tokens(drawn), f"{self.title} ({drawn.task.name})").trace

@@ -1,14 +1,16 @@
-"""Nulls that need no training: random directions, the papers' uniform numbers, another query's update."""
+"""Nulls that learn nothing: random directions, the papers' uniform numbers, another query's update, weight noise."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 
-from iclgd.bench import Bench
+from iclgd.bench import Bench, Run
+from iclgd.errors import Refusal
 from iclgd.learners import Learner
+from iclgd.metrics.compared import Compared
 from iclgd.metrics.nulls import isotropic, isotropic_maps, other_query, other_query_maps, uniform
-from iclgd.models.traces import Trace
+from iclgd.models.traces import Predictor, Trace
 from iclgd.nulls import Null
 from iclgd.prompts import POSITIONS
 
@@ -19,13 +21,20 @@ class RandomDirections(Null):
 
     title: ClassVar[str] = "random directions"
 
-    def trace(self, bench: Bench, learner: Learner, tuned: Trace) -> Trace:
-        zero = bench.zero
+    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
+        return None if run.trace is None else self._from(bench.zero, run.trace, bench.seed)
+
+    def contrast(self, bench: Bench, label: str, learner: Learner, right: Trace, wrong: Trace) -> Compared:
+        return bench.compared(self._from(wrong, right, bench.seed), wrong=wrong)
+
+    def _from(self, start: Trace, end: Trace, seed: int) -> Trace:
+        """From ``start`` as far as ``end`` lies, in random directions."""
         maps = [
-            isotropic_maps(zero.logits[:, :, i], tuned.logits[:, :, i], zero.keys[:, i], bench.seed)
+            isotropic_maps(start.logits[:, :, i], end.logits[:, :, i], start.keys[:, i], seed)
             for i in range(len(POSITIONS))
         ]
-        return replace(tuned, outputs=isotropic(zero.outputs, tuned.outputs, bench.seed), logits=torch.stack(maps, 2))
+        outputs = isotropic(start.outputs, end.outputs, seed)
+        return replace(end, outputs=outputs, logits=torch.stack(maps, 2))
 
 
 @dataclass(frozen=True)
@@ -33,23 +42,52 @@ class Uniform(Null):
     """What the papers' code took for a random update: numbers from [0, 1)."""
 
     title: ClassVar[str] = "uniform [0,1), as the papers' code"
-    only: ClassVar[tuple[str, ...]] = ("SimAOU",)
     drawn: ClassVar[bool] = False
+    only: ClassVar[tuple[str, ...]] = ("SimAOU",)
 
-    def trace(self, bench: Bench, learner: Learner, tuned: Trace) -> Trace:
-        return replace(tuned, outputs=uniform(bench.zero.outputs, bench.seed))
+    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
+        return None if run.trace is None else replace(run.trace, outputs=uniform(bench.zero.outputs, bench.seed))
 
 
 @dataclass(frozen=True)
 class OtherQuery(Null):
-    """The learner's update for another query."""
+    """The learner's update for another query, and its contrast for another query."""
 
     title: ClassVar[str] = "another query's update"
 
-    def trace(self, bench: Bench, learner: Learner, tuned: Trace) -> Trace:
+    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
+        return None if run.trace is None else self._of(bench, run.trace)
+
+    def contrast(self, bench: Bench, label: str, learner: Learner, right: Trace, wrong: Trace) -> Compared:
+        return bench.compared(self._of(bench, right), wrong=self._of(bench, wrong))
+
+    def _of(self, bench: Bench, tuned: Trace) -> Trace:
         zero = bench.zero
         maps = [
             other_query_maps(zero.logits[:, :, i], tuned.logits[:, :, i], zero.keys[:, i], bench.seed)
             for i in range(len(POSITIONS))
         ]
-        return replace(tuned, outputs=other_query(zero.outputs, tuned.outputs, bench.seed), logits=torch.stack(maps, 2))
+        outputs = other_query(zero.outputs, tuned.outputs, bench.seed)
+        return replace(tuned, outputs=outputs, logits=torch.stack(maps, 2))
+
+
+@dataclass(frozen=True)
+class WeightNoise(Null):
+    """Gaussian changes of the trained weights, each parameter's as long as the learner's."""
+
+    title: ClassVar[str] = "weight noise of the same size"
+    drawn: ClassVar[bool] = False
+    trains: ClassVar[bool] = True  # one more trace of every query
+
+    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
+        part = getattr(learner, "trains", None)
+        if part is None or not run.change:
+            raise Refusal("the learner does not say which weights it changes.")
+        random = torch.Generator().manual_seed(bench.seed)
+        with bench.subject.training(part) as slots:
+            for slot, (_, added) in zip(slots, run.change, strict=True):
+                noise = torch.randn(slot.parameter.shape, generator=random).to(slot.parameter.device)
+                noise = slot.restrict(noise)
+                slot.descend(noise * (added.norm().to(noise.device) / noise.norm()), -1.0)
+            predictor = Predictor(bench.subject, bench.subject.encode(bench.prompts.bos))
+            return predictor.trace(bench.prompts, progress=lambda done: bench.progress("weight noise", done))

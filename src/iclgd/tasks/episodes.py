@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,7 @@ class Episode:
     demos: tuple[Example, ...]
     queries: tuple[Example, ...]
     origin: str
+    redraw: "Callable[[int], Episode] | None" = field(default=None, repr=False, compare=False)  # by another seed
 
     def sha256(self) -> str:
         """Names the exact content: template, label words, demonstrations in order, queries in order."""
@@ -38,6 +40,14 @@ class Episode:
         order = np.random.RandomState(seed).permutation(len(self.demos))
         labels = [self.demos[i].label for i in order]
         return replace(self, demos=tuple(Example(d.fields, y) for d, y in zip(self.demos, labels, strict=True)))
+
+    def with_wrong_labels(self, seed: int) -> "Episode":
+        """Every label replaced by a wrong one: the classes take each other's places, none its own (by seed)."""
+        classes, random = len(self.task.labels), np.random.RandomState(seed)
+        other = random.permutation(classes)
+        while (other == np.arange(classes)).any():
+            other = random.permutation(classes)
+        return replace(self, demos=tuple(Example(d.fields, int(other[d.label])) for d in self.demos))
 
 
 def draw(task: TextTask, examples: Examples, spec: EpisodeSpec) -> Episode:
@@ -58,7 +68,12 @@ def draw(task: TextTask, examples: Examples, spec: EpisodeSpec) -> Episode:
     chosen = _balanced(task, examples, spec.k, order, random) if spec.balanced else order[: spec.k]
     asked = np.random.RandomState(spec.query_seed).permutation(len(examples.queries))[: spec.queries]
     demos = tuple(examples.train[i] for i in chosen)
-    return Episode(task, demos, tuple(examples.queries[i] for i in asked), examples.origin)
+    queries = tuple(examples.queries[i] for i in asked)
+
+    def redraw(seed: int) -> Episode:
+        return draw(task, examples, spec.model_copy(update={"seed": seed}))
+
+    return Episode(task, demos, queries, examples.origin, redraw)
 
 
 def _balanced(

@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison, Estimate
+from iclgd.metrics.compared import Metric
 from iclgd.report.figures import COLOURS, STYLE_OF_INIT, band, figure, styled
 
 NULL_STYLES = ((0, (1, 1.5)), (0, (4, 2)), (0, (3, 1, 1, 1)), (0, (6, 2)))
@@ -35,7 +36,11 @@ def drawings(comparison: Comparison) -> dict[str, Callable[[], Figure]]:
 def layered(comparison: Comparison) -> dict[str, str]:
     """The metrics that have a panel, with their titles: by layer, and of updates rather than of whole maps."""
     made = {choice.label: choice.make() for choice in comparison.spec.metrics}
-    return {name: metric.title for name, metric in made.items() if metric.by == "layer" and metric.of == "update"}
+    return {name: metric.title for name, metric in made.items() if _drawn(metric)}
+
+
+def _drawn(metric: Metric) -> bool:
+    return metric.by == "layer" and metric.of == "update" and not metric.contrast
 
 
 def drawn_nulls(comparison: Comparison) -> list[str]:

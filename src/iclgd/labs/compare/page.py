@@ -4,13 +4,20 @@ from collections.abc import Iterator
 
 from iclgd.labs.compare import figures
 from iclgd.labs.compare.answer import answer
-from iclgd.labs.compare.tables import Tables
+from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.view import Comparison
 from iclgd.prompts import WHERE
 from iclgd.report.numbers import counted
 from iclgd.report.page import Drawing, Page, Section
 from iclgd.study import Study
 
+SPREAD = "Mean ± standard deviation over seeds; the mean over tasks weighs tasks alike."
+LABELS = (
+    "Accuracy after right and after wrong labels, how much of the update labels make, and the cosine of what they "
+    "change in reading and in training; below each learner its nulls."
+)
+DIFFERENCES = "First minus second on the same draws and queries; p-values corrected for all rows (Holm)."
+TRAINING = "Means over draws and tasks. A cosine near 1 says that training hardly looked at the labels."
 CAPTIONS = {
     "layers-prompt": (
         "Likeness by layer, at the prompt's last token",
@@ -62,30 +69,47 @@ def what(comparison: Comparison) -> str:
 
 
 def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Section]:
-    tables, spec, where = Tables(comparison, position), comparison.spec, WHERE[position]
+    """The part that labels make first; then learners, nulls and baselines; then every difference."""
+    tables, spec, where = Evidence(comparison, position), comparison.spec, WHERE[position]
     several = len(spec.task) > 1
+    if spec.contrast:
+        yield Section(f"What labels change, {where}", LABELS, tables.labels(spec.task), brief=brief)
     if several:
-        if brief:
-            for name, metric in tables.accuracies.items():
-                yield Section(
-                    metric.title.capitalize(),
-                    "Mean ± standard deviation over seeds.",
-                    tables.by_task(name),
-                    brief=name == next(iter(tables.accuracies)),
-                )
-        last = [chosen[-1].label for chosen in tables.kinds().values()]
-        for name, metric in tables.likeness.items():
-            yield Section(
-                f"{metric.title}, {where}", "Mean ± standard deviation over seeds.", tables.by_task(name), brief=brief
-            )
-            nulls = tables.nulls_by_task(name, last)
-            yield Section(f"{metric.title}: nulls and noise floor, {where}", "", nulls, brief=brief)
+        yield from _by_task(tables, where, brief)
     for task, title in spec.task_titles.items():
-        yield Section(
-            f"{title}, {where}", "Means with 95% intervals.", tables.one_task(task), brief=brief and not several
-        )
-        yield Section(f"{title}: what is predicted, {where}", "", tables.predictions(task), brief=brief and not several)
+        shown = brief and not several
+        yield Section(f"{title}, {where}", interval_note(comparison), tables.one_task(task), brief=shown)
+        yield Section(f"{title}: what is predicted, {where}", "", tables.predictions(task))
+    for name in comparison.metrics if brief else tables.likeness:
+        metric = comparison.metrics[name]
+        if name in tables.accuracies or (metric.by == "layer" and metric.of != "training" and name != "label-share"):
+            title = f"Differences in {metric.title}, {where}"
+            yield Section(title, DIFFERENCES, tables.differences(spec.task, name))
     if spec.pairs:
+        yield Section(f"Two finetuned learners, {where}", "α: SimAM_Δ between them.", tables.pairs(spec.task))
+    if brief:
+        yield Section("Training", TRAINING, tables.training(spec.task))
+
+
+def _by_task(tables: Evidence, where: str, brief: bool) -> Iterator[Section]:
+    if brief:
+        for name, metric in tables.accuracies.items():
+            yield Section(
+                metric.title.capitalize(), SPREAD, tables.by_task(name), brief=name == next(iter(tables.accuracies))
+            )
+    last = [chosen[-1].label for chosen in tables.kinds().values()]
+    for name, metric in tables.likeness.items():
         yield Section(
-            f"Paired differences, {where}", "Sign-flip p-values over queries.", tables.pairs(spec.task), brief=brief
+            f"{metric.title}, {where}",
+            SPREAD,
+            tables.by_task(name),
+            brief=brief and name == next(iter(tables.likeness)),
         )
+        yield Section(f"{metric.title}: nulls and noise floor, {where}", "", tables.nulls_by_task(name, last))
+
+
+def interval_note(comparison: Comparison) -> str:
+    """What the intervals are over."""
+    if len(comparison.spec.seeds) == 1:
+        return "Means with 95% intervals over queries; 1 seed: no interval over draws."
+    return "Means with 95% intervals over draws of demonstrations and queries."

@@ -1,16 +1,17 @@
 """One cell → one result: a learner on one episode, compared with reading. No paths, no globals."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from iclgd.bench import Bench, measured
+from iclgd.bench import Bench, Run, change_cosines, change_norms, measured
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
 from iclgd.labs.compare.spec import CompareCell
 from iclgd.learners.prompted import InContext
-from iclgd.metrics.compared import Metric, am_delta
+from iclgd.metrics.compared import Compared, Metric, am_delta
 from iclgd.metrics.prediction import rec2ftp
 from iclgd.models.traces import Trace
 from iclgd.prompts import POSITIONS
@@ -55,25 +56,37 @@ def bench_of(spec: CompareCell, tools: Tools) -> Bench:
     return tools.shared(("bench", spec.model, spec.task, spec.episode, spec.prompt), make)
 
 
-def by_layer(spec: CompareCell) -> dict[str, Metric]:
-    return {choice.label: choice.make() for choice in spec.metrics if choice.make().by == "layer"}
+def metrics_of(spec: CompareCell) -> dict[str, Metric]:
+    return {choice.label: choice.make() for choice in spec.metrics}
+
+
+def updates(spec: CompareCell) -> dict[str, Metric]:
+    """The metrics of whole updates, layer by layer, that nulls and floors have too."""
+    return {n: m for n, m in metrics_of(spec).items() if m.by == "layer" and not m.contrast and m.of != "training"}
 
 
 def _prompted(spec: CompareCell, bench: Bench) -> Result:
-    zero, icl = bench.zero, bench.icl
+    """Zero-shot and icl: their answers, with right labels and wrong ones, and what labels change in reading."""
+    zero, icl, wrong = bench.zero, bench.icl, bench.icl_wrong
     arrays = [array(torch.tensor(zero.answers), "query", quantity="answers")]
     for name, trace in (("zero-shot", zero), ("icl", icl)):
-        arrays += _scores(trace, name)
-        for choice in spec.metrics:
-            metric = choice.make()
+        arrays += _scores(trace, learner=name)
+        for kind, metric in metrics_of(spec).items():
             if metric.by == "query" and (metric.alone or name == "zero-shot"):
-                arrays.append(array(bench.measure(metric, trace), "query", metric=choice.label, learner=name))
+                arrays.append(_array(metric, bench.compared(trace), metric=kind, learner=name))
             elif metric.of == "trace" and name == "zero-shot":  # likeness before any training
-                arrays.append(_likeness(bench.measure(metric, zero), metric=choice.label, learner=name))
+                arrays.append(_array(metric, bench.compared(zero), metric=kind, learner=name))
+    for kind, metric in metrics_of(spec).items():
+        if metric.alone:
+            labels = {"metric": kind, "learner": "icl", "null": "wrong-labels"}
+            arrays.append(_array(metric, bench.compared(wrong), **labels))
+        elif kind == "label-share":
+            arrays.append(_array(metric, bench.compared(icl, wrong=wrong), metric=kind, learner="icl"))
+    facts = bench.facts()
     if spec.floor:
-        found = bench.floor("icl", InContext(), icl, by_layer(spec))
-        arrays += [_likeness(v, metric=m, floor=f, learner="icl") for (f, m), v in found.items()]
-    return Result(bench.facts(), arrays)
+        found, facts["floor"] = bench.floor("icl", InContext(), icl, updates(spec))
+        arrays += [_layers(v, metric=m, floor=f, learner="icl") for (f, m), v in found.items()]
+    return Result(facts, arrays)
 
 
 def _learned(spec: CompareCell, bench: Bench) -> Result:
@@ -81,71 +94,124 @@ def _learned(spec: CompareCell, bench: Bench) -> Result:
     assert choice is not None
     learner = choice.make()
     ran = bench.learned(choice.label, learner)
-    assert ran.training is not None or ran.trace is not None
-    arrays: list[Array] = []
-    if ran.training is not None:
-        arrays += [
-            array(torch.tensor(ran.training.losses), "step", quantity="loss"),
-            array(ran.training.gradient_norms, "layer", "demo", quantity="gradient norm"),
-        ]
     left_out: dict[str, str] = {}
-    facts = bench.facts() | {"diverged": ran.trace is None, "nulls_left_out": left_out}
+    facts = bench.facts() | {"diverged": _why(ran), "nulls_left_out": left_out}
+    arrays = _training(ran, bench.subject.layout.layers)
+    if ran.training is not None:
+        facts["moved"] = ran.training.moved
     if ran.trace is None:
         return Result(facts, arrays)
     arrays += _scores(ran.trace)
-    for chosen in spec.metrics:
-        values = bench.measure(chosen.make(), ran.trace, ran.training)
-        arrays.append(_likeness(values, metric=chosen.label))
-    counts = rec2ftp(bench.zero.scores, bench.icl.scores, ran.trace.scores, torch.tensor(bench.zero.answers))
-    names = ("both", "corrected", "base_both", "base_wrong")
-    recall = [getattr(counts, name) for name in names]
-    arrays.append(array(recall, "count", quantity="Rec2FTP", coordinates={"count": names}))
-    arrays += _nulls(spec, bench, ran.trace, left_out)
+    for name, metric in metrics_of(spec).items():
+        if not metric.contrast:
+            arrays.append(_array(metric, bench.compared(ran.trace, ran.training), metric=name))
+    arrays.append(_recall(bench, ran.trace))
+    arrays += _nulls(spec, bench, ran, left_out)
+    arrays += _contrast(spec, bench, ran.trace, left_out)
     if spec.floor:
-        found = bench.floor(choice.label, learner, ran.trace, by_layer(spec))
-        arrays += [_likeness(v, metric=m, floor=f) for (f, m), v in found.items()]
+        found, facts["floor"] = bench.floor(choice.label, learner, ran.trace, updates(spec))
+        arrays += [_layers(v, metric=m, floor=f) for (f, m), v in found.items()]
     return Result(facts, arrays)
 
 
-def _nulls(spec: CompareCell, bench: Bench, tuned: Trace, left_out: dict[str, str]) -> list[Array]:
-    """Every metric by layer with a null in the learner's place; what could not be had is said in ``left_out``."""
-    assert spec.learner is not None
-    arrays = []
-    for choice in spec.nulls:
-        null = choice.make()
+def _why(ran: Run) -> str | None:
+    """Why there is nothing to measure, where there is not."""
+    return (ran.training.diverged if ran.training is not None else None) or (None if ran.trace else "it diverged")
+
+
+def _training(ran: Run, layers: int) -> list[Array]:
+    """Losses, gradients, and how far the weights went."""
+    if ran.training is None:
+        return []
+    found = [
+        array(torch.tensor(ran.training.losses), "step", quantity="loss"),
+        array(ran.training.gradient_norms, "layer", "demo", quantity="gradient norm"),
+    ]
+    return found + ([array(change_norms(ran.change, layers), "layer", quantity="weight change")] if ran.change else [])
+
+
+def _recall(bench: Bench, tuned: Trace) -> Array:
+    counts = rec2ftp(bench.zero.scores, bench.icl.scores, tuned.scores, torch.tensor(bench.zero.answers))
+    names = ("both", "corrected", "base_both", "base_wrong")
+    values = [getattr(counts, name) for name in names]
+    return array(values, "count", quantity="Rec2FTP", coordinates={"count": names})
+
+
+def _nulls(spec: CompareCell, bench: Bench, ran: Run, left_out: dict[str, str]) -> list[Array]:
+    """Every metric of updates with a null in the learner's place or in reading's; what could not be had is said."""
+    choice, arrays = spec.learner, list[Array]()
+    assert choice is not None
+    for chosen in spec.nulls:
+        null = chosen.make()
         try:
-            trace = null.trace(bench, spec.learner.make(), tuned)
+            trace = null.trace(bench, choice.label, choice.make(), ran)
         except Refusal as refusal:  # this tokenizer or context cannot have it: one null less, and the record says so
-            left_out[choice.label] = str(refusal)
+            left_out[chosen.label] = str(refusal)
             continue
-        if trace is not None:
-            arrays += [
-                _likeness(bench.measure(metric, trace), metric=name, null=choice.label)
-                for name, metric in by_layer(spec).items()
-                if metric.of != "training" and (not null.only or name in null.only)
-            ]
+        if trace is None:
+            continue
+        seen = bench.compared(trace)
+        if null.side == "reading":
+            assert ran.trace is not None
+            seen = replace(bench.compared(ran.trace), icl=trace)
+        for name, metric in metrics_of(spec).items():
+            wanted = name in updates(spec) or (metric.alone and null.trains and null.side == "learner")
+            if wanted and (not null.only or name in null.only):
+                arrays.append(_array(metric, seen, metric=name, null=chosen.label))
+    return arrays
+
+
+def _contrast(spec: CompareCell, bench: Bench, tuned: Trace, left_out: dict[str, str]) -> list[Array]:
+    """What right and wrong labels make different, in reading and in training, with nulls of its own."""
+    choice, metrics = spec.learner, {n: m for n, m in metrics_of(spec).items() if m.contrast}
+    assert choice is not None
+    if not metrics or not spec.contrast:
+        return []
+    learner = choice.make()
+    wrong = bench.learned_wrong(choice.label, learner)
+    if wrong.trace is None:
+        left_out["contrast"] = "training on wrong labels diverged"
+        return []
+    arrays = [_array(metric, bench.compared(tuned, wrong=wrong.trace), metric=n) for n, metric in metrics.items()]
+    own = bench.learned(choice.label, learner)
+    if own.change and wrong.change:
+        cosines = change_cosines(own.change, wrong.change, bench.subject.layout.layers)
+        arrays.append(array(cosines, "layer", quantity="weight change, right and wrong labels"))
+    for chosen in spec.nulls:
+        null = chosen.make()
+        if not hasattr(null, "contrast"):
+            continue
+        try:
+            seen = null.contrast(bench, choice.label, learner, tuned, wrong.trace)
+        except Refusal as refusal:
+            left_out[f"{chosen.label}, contrast"] = str(refusal)
+            continue
+        if seen is not None:
+            kept = {n: m for n, m in metrics.items() if n != "label-share"}
+            arrays += [_array(metric, seen, metric=n, null=chosen.label) for n, metric in kept.items()]
     return arrays
 
 
 def _pair(spec: CompareCell, bench: Bench) -> Result:
     """SimAM_Δ between two finetuned learners: α (Deutch 2023, B.1)."""
     both = [choice for choice in (spec.learner, spec.versus) if choice is not None]
-    ran = [bench.learned(choice.label, choice.make()) for choice in both]
-    one, two = (run.trace for run in ran)
+    one, two = (bench.learned(choice.label, choice.make()).trace for choice in both)
     if one is None or two is None:
         return Result(bench.facts())
-    values = measured(am_delta, bench.zero, one, two, bench.prompts)
-    return Result(bench.facts(), [_likeness(values, metric="alpha")])
+    seen = Compared(bench.zero, one, two, bench.prompts)
+    return Result(bench.facts(), [_array(am_delta, seen, metric="alpha")])
 
 
-def _likeness(values: torch.Tensor, **labels: str) -> Array:
-    if values.ndim == 1:
-        return array(values, "query", **labels)
+def _array(by: Metric, seen: Compared, /, **labels: str) -> Array:
+    values = measured(by, seen)
+    return array(values, "query", **labels) if by.by == "query" else _layers(values, **labels)
+
+
+def _layers(values: torch.Tensor, **labels: str) -> Array:
     return array(values, "position", "query", "layer", coordinates=WHERE, **labels)
 
 
-def _scores(trace: Trace, learner: str | None = None) -> list[Array]:
-    labels = {} if learner is None else {"learner": learner}
+def _scores(trace: Trace, **labels: str) -> list[Array]:
     return [
         array(trace.scores, "query", "label", quantity="scores", **labels),
         array(trace.blanks, "blank", "label", quantity="blanks", **labels),

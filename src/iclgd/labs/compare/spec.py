@@ -17,7 +17,10 @@ from iclgd.tasks.text import TASKS
 
 USUAL_LEARNERS = ("gd", "lcgd")
 USUAL_METRICS = tuple(name for name, *_ in OWN)  # not those of other packages, which change with what is installed
-USUAL_NULLS = ("random", "uniform", "other-query", "shuffled-labels", "other-task")
+USUAL_NULLS = (
+    *("random", "uniform", "other-query", "weight-noise", "filler", "read-wrong-labels", "wrong-labels"),
+    *("two-wrongs", "other-demos", "other-task", "other-task:task=kinds"),
+)
 Position = Literal["prompt", "label"]
 Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given)))), TASKS]
 
@@ -25,7 +28,7 @@ Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, uniq
 class CompareCell(Spec):
     """One draw of demonstrations: zero-shot and icl alone, one learner against icl, or two learners against each other.
 
-    ``nulls`` that train and the ``floor`` cost more training: a study asks for them where they are needed.
+    ``nulls`` that train, the ``contrast`` of right and wrong labels and the ``floor`` cost more training.
     """
 
     model: ModelSpec
@@ -36,6 +39,7 @@ class CompareCell(Spec):
     versus: one_of(LEARNERS) | None = None  # type: ignore[valid-type]
     metrics: some_of(METRICS, USUAL_METRICS) = ()  # type: ignore[valid-type]
     nulls: some_of(NULLS, USUAL_NULLS) = ()  # type: ignore[valid-type]
+    contrast: bool = False
     floor: bool = False
 
 
@@ -58,6 +62,7 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     rates: Rates = option((), "Learning rates for every learner that has one.  [default: the learner's own]")
     metrics: some_of(METRICS, USUAL_METRICS) = option("default", "Metrics.  [default: all of this package]")  # type: ignore[valid-type]
     nulls: some_of(NULLS, USUAL_NULLS) = option("default", "Nulls.  [default: all of this package]")  # type: ignore[valid-type]
+    contrast: bool = option(True, "Train on wrong labels too, and compare what labels alone change.")
     floor: bool = option(True, "Compute updates again in other batches and wider precision, on the first seed.")
     position: Position = option("prompt", "Where the tables of the terminal are measured.", keyed=False)
 
@@ -131,6 +136,7 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
             episode=self.episode_spec(seed),
             prompt=self.prompt_spec(),
             metrics=self.metrics,
+            contrast=self.contrast,
             floor=self.floor and first and seed == self.seeds[0],
         )
         nulls = tuple(null for null in self.nulls if first or not null.registry[null.name].trains)
@@ -140,11 +146,9 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
         def cell(more: dict[str, Label], **changes: Any) -> Cell:
             return Cell("compare", base.model_copy(update=changes), labels | more, group)
 
+        alone: dict[str, Any] = {"metrics": (), "contrast": False, "floor": False}
         return [
             cell({}),
             *(cell({"learner": choice.label}, learner=choice, nulls=nulls) for choice in self.trained),
-            *(
-                cell({"learner": a.label, "versus": b.label}, learner=a, versus=b, metrics=(), floor=False)
-                for a, b in self.pairs
-            ),
+            *(cell({"learner": a.label, "versus": b.label}, learner=a, versus=b, **alone) for a, b in self.pairs),
         ]

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iclgd.choices import Choice
-from iclgd.labs.compare.view import Comparison, Estimate
+from iclgd.labs.compare.view import Comparison, number
 from iclgd.metrics.compared import Metric
+from iclgd.metrics.estimates import Estimate
 from iclgd.nulls import NULLS
-from iclgd.report.numbers import Number, number
+from iclgd.report.numbers import Number
+from iclgd.report.numbers import number as plain
 from iclgd.report.page import Entry, Table
 
 
@@ -27,7 +29,7 @@ class Tables:
         return self.comparison.spec.init[0]
 
     def metrics(self, by: str) -> dict[str, Metric]:
-        return {c.label: m for c in self.comparison.spec.metrics if (m := c.make()).by == by}
+        return {name: m for name, m in self.comparison.metrics.items() if m.by == by and not m.contrast}
 
     @property
     def likeness(self) -> dict[str, Metric]:
@@ -82,7 +84,7 @@ class Tables:
 
     def _cell(self, init: str, task: str, learner: str, name: str, **more: str) -> Entry:
         found = self.comparison.estimate([task], self.position, init=init, learner=learner, metric=name, **more)
-        return found.number(2 if name in self.accuracies else 3) if found.mean == found.mean else "n/a"
+        return number(found, 2 if name in self.accuracies else 3) if found.mean == found.mean else "n/a"
 
     def _prompted_row(self, task: str, learner: str, init: str) -> list[Entry]:
         cells = [self._cell(init, task, learner, name) for name in self._shown]
@@ -113,49 +115,29 @@ class Tables:
         ]
         if not any(e is not None and e.mean == e.mean for e in found):
             return []
-        return [[title, *("" if e is None else e.number() if e.mean == e.mean else "n/a" for e in found)]]
+        return [[title, *("" if e is None else number(e) if e.mean == e.mean else "n/a" for e in found)]]
 
     def predictions(self, task: str) -> Table:
         """What is predicted: agreement, divergence, recall of finetuning's corrections, Kendall's τ."""
         rest = {name: m for name, m in self.metrics("query").items() if name not in self._shown}
         trained = {name: m for name, m in self.metrics("layer").items() if m.of == "training"}
-        titles = [*(m.title for m in rest.values()), "Rec2FTP", "its base rate", *(m.title for m in trained.values())]
+        recall = ["Rec2FTP", "its base rate", "above it by"]
+        header = ["", *(m.title for m in rest.values()), *recall, *(m.title for m in trained.values())]
         rows: list[list[Entry]] = []
         for init in self.comparison.spec.init:
             for name in ("zero-shot", "icl", *(choice.label for choice in self.learners)):
                 row: list[Entry] = [name if init == self.first else f"{name}, {init}"]
                 for metric in rest:
                     found = self.comparison.estimate([task], None, init=init, learner=name, metric=metric)
-                    row.append(found.number(2) if found.mean == found.mean else "")
-                recalled = ["", ""] if name in ("zero-shot", "icl") else self._recall(init, task, name)
+                    row.append(number(found, 2) if found.mean == found.mean else "")
+                recalled = ["", "", ""] if name in ("zero-shot", "icl") else self._recall(init, task, name)
                 last = ["" if name in ("zero-shot", "icl") else self._cell(init, task, name, one) for one in trained]
                 rows.append([*row, *recalled, *last])
-        return Table(["", *titles], rows)
+        return Table(header, rows)
 
     def _recall(self, init: str, task: str, name: str) -> list[Entry]:
-        both, fixed, base_both, wrong = self.comparison.recall(init, task, name)
-        return [_share(both, fixed), _share(base_both, wrong)]
-
-    # two learners at one rate
-
-    def pairs(self, tasks: Sequence[str]) -> Table:
-        """α, and the paired difference in every likeness with its p-value."""
-        rows: list[list[Entry]] = []
-        for a, b in self.comparison.spec.pairs:
-            labels = {"init": self.first, "learner": a.label, "versus": b.label, "metric": "alpha"}
-            alpha = self.comparison.estimate(tasks, self.position, **labels)
-            rows.append(
-                [f"{b.kind} − {a.label}", alpha.number(), *(self._difference(tasks, b, a, m) for m in self.likeness)]
-            )
-        return Table(["", "α", *(m.title for m in self.likeness.values())], rows)
-
-    def _difference(self, tasks: Sequence[str], a: Choice, b: Choice, metric: str) -> str:
-        found = self.comparison.paired(tasks, a.label, b.label, self.position, init=self.first, metric=metric)
-        if found.difference != found.difference:
-            return "n/a"
-        sign = "+" if found.difference >= 0 else ""
-        p = "p < .001" if found.p_value < 0.001 else f"p = {number(found.p_value)}"
-        return f"{sign}{number(found.difference)} ({p}; {found.layers} of {found.of} layers)"
+        (both, fixed, base_both, wrong), above = self.comparison.recall(init, [task], name)
+        return [_share(both, fixed), _share(base_both, wrong), number(above.estimate, 2)]
 
     # several tasks
 
@@ -189,7 +171,7 @@ class Tables:
                 known = [e.mean for e in found if e.mean == e.mean]
                 if known:
                     mean = Number(sum(known) / len(known))
-                    rows.append([f"{learner}: {title}", *(e.number() for e in found), mean])
+                    rows.append([f"{learner}: {title}", *(number(e) for e in found), mean])
         return Table(["", *self.comparison.spec.task_titles.values(), "mean"], rows)
 
 
@@ -197,11 +179,11 @@ def _spread(estimate: Estimate) -> Entry:
     """`.149 ± .021`: mean and standard deviation over seeds, as the papers print it."""
     if estimate.seed_std != estimate.seed_std:
         return Number(estimate.mean)
-    return Number(estimate.mean, note=f"± {number(estimate.seed_std)}")
+    return Number(estimate.mean, note=f"± {plain(estimate.seed_std)}")
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{number(part / whole, 2)} ({part}/{whole})" if whole else "n/a (0/0)"
+    return f"{plain(part / whole, 2)} ({part}/{whole})" if whole else "n/a (0/0)"
 
 
 def _largest(values: Iterable[float]) -> float:

@@ -1,45 +1,28 @@
-"""The cells of a comparison brought together: values over seeds, queries and layers, their means and intervals."""
+"""The cells of a comparison brought together: values over tasks, seeds, queries and layers; estimates, differences."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from iclgd.labs.compare.spec import CompareSpec
-from iclgd.metrics.statistics import corrected, intervals, paired_p_values
+from iclgd.metrics import METRICS
+from iclgd.metrics.compared import Metric
+from iclgd.metrics.differences import Count, Difference, benjamini_hochberg, count, differences, recall_over_base
+from iclgd.metrics.estimates import Bounds, Estimate, estimates, shares
 from iclgd.report.numbers import Number
 from iclgd.results import Array
 from iclgd.study import Study
 
-Values = np.ndarray  # (seed, query, layer) or (seed, query), nan where there is nothing
+Values = np.ndarray  # (task, seed, query, layer) or (task, seed, query), nan where there is nothing
 PLACE = ("init", "task", "learner", "versus", "metric", "quantity", "null", "floor")
+Labels = Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A mean, its 95% interval over queries and demonstration seeds, and its spread over seeds."""
-
-    mean: float
-    low: float
-    high: float
-    seed_std: float  # standard deviation of the seeds' means (ddof 1), as the papers print it
-
-    def number(self, digits: int = 3) -> Number:
-        return Number(self.mean, self.low, self.high, digits)
-
-
-NOTHING = Estimate(*[float("nan")] * 4)
-
-
-@dataclass(frozen=True)
-class Paired:
-    """One learner against another on the same queries: mean difference, p-value, layers that differ."""
-
-    difference: float
-    p_value: float
-    layers: int  # layers whose corrected p-value is below 0.05
-    of: int
+def number(found: Estimate, digits: int = 3) -> Number:
+    """An estimate as a table shows it; one seed's interval is over queries only, which the page says once."""
+    return Number(found.mean, found.low, found.high, digits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +35,10 @@ class Comparison:
     def spec(self) -> CompareSpec:
         assert isinstance(self.study.spec, CompareSpec)
         return self.study.spec
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        return {choice.label: choice.make() for choice in self.spec.metrics}
 
     @cached_property
     def _index(self) -> dict[tuple[object, ...], dict[int, Array]]:
@@ -71,89 +58,109 @@ class Comparison:
         place = PLACE.index(name)
         return list(dict.fromkeys(str(key[place]) for key in self._index if key[place] is not None))
 
+    @cached_property
+    def _diverged(self) -> dict[tuple[object, ...], int]:
+        found: dict[tuple[object, ...], int] = {}
+        for cell, result in self.study.found():
+            if result.facts.get("diverged"):
+                place = tuple(cell.labels.get(name) for name in ("init", "task", "learner"))
+                found[place] = found.get(place, 0) + 1
+        return found
+
     def diverged(self, init: str, task: str, learner: str) -> int:
         """In how many seeds a learner's training diverged."""
-        labels = {"init": init, "task": task, "learner": learner}
-        return sum(
-            bool(result.facts.get("diverged"))
-            for cell, result in self.study.found()
-            if all(cell.labels.get(name) == value for name, value in labels.items())
-        )
+        return self._diverged.get((init, task, learner), 0)
 
     # values
 
     def values(self, tasks: Sequence[str], position: str | None, **labels: str) -> Values:
-        """Numbers over (seed, query[, layer]), queries of several tasks side by side; empty where there are none.
+        """Numbers over (task, seed, query[, layer]), nan where a seed or a query is not there; empty where none is.
 
-        nan in the seeds that do not have it, so that a seed is the same one in every task and for every learner.
+        A seed is the same one in every task and for every learner; tasks with fewer queries are filled up with nan.
         """
-        stacks = []
-        for task in tasks:
-            found = self.arrays(task=task, **labels)
-            if found:
-                picked = {seed: _at(one, position) for seed, one in found.items()}
-                nothing = np.full_like(next(iter(picked.values())), np.nan, dtype=float)
-                rows = [picked[seed].astype(float) if seed in picked else nothing for seed in self.spec.seeds]
-                stacks.append(np.stack(rows))
-        return np.concatenate(stacks, axis=1) if stacks else np.empty((0, 0))
+        found = [self.arrays(task=task, **labels) for task in tasks]
+        picked = [{seed: _at(one, position).astype(float) for seed, one in arrays.items()} for arrays in found]
+        shapes = [array.shape for arrays in picked for array in arrays.values()]
+        if not shapes:
+            return np.empty((0, 0, 0))
+        queries = max(shape[0] for shape in shapes)
+        values = np.full((len(tasks), len(self.spec.seeds), queries, *shapes[0][1:]), np.nan)
+        for task, arrays in enumerate(picked):
+            for place, seed in enumerate(self.spec.seeds):
+                if seed in arrays:
+                    values[task, place, : len(arrays[seed])] = arrays[seed]
+        return values
+
+    def bounds(self, labels: Labels) -> Bounds | None:
+        metric = self._metric(labels)
+        return metric.bounds if metric is not None and np.isfinite(metric.bounds).all() else None
+
+    def _metric(self, labels: Labels) -> Metric | None:
+        name = labels.get("metric", "")
+        return self.metrics.get(name) or (METRICS["SimAM_delta"] if name == "alpha" else None)
 
     def estimate(self, tasks: Sequence[str], position: str | None = None, **labels: str) -> Estimate:
-        """Mean over layers (where there are any), queries, seeds."""
-        values = _known_seeds(self.values(tasks, position, **labels))
+        """The mean over layers (where there are any), queries, seeds and tasks; its interval is over draws or tasks."""
+        values = self.values(tasks, position, **labels)
         if not values.size:
             return NOTHING
-        return estimates((_mean(values, -1) if values.ndim == 3 else values)[..., None])[0]
+        flat = (_mean(values, -1) if values.ndim == 4 else values)[..., None]
+        if (metric := self._metric(labels)) is not None and metric.by == "query" and metric.bounds == (0, 1):
+            return shares(flat)[0]
+        return estimates(flat, self.bounds(labels))[0]
 
     def by_layer(self, tasks: Sequence[str], position: str, **labels: str) -> list[Estimate]:
         values = self.values(tasks, position, **labels)
-        return estimates(_known_seeds(values)) if values.size else []
+        return estimates(values, self.bounds(labels)) if values.size else []
 
-    def paired(self, tasks: Sequence[str], a: str, b: str, position: str, **labels: str) -> Paired:
-        """Two learners query by query, averaged over seeds first, and layer by layer with correction.
+    # differences
 
-        Only where both are known: a seed in which one of them diverged is left out of the other, too.
-        """
-        both = [t for t in tasks if all(self.arrays(task=t, learner=name, **labels) for name in (a, b))]
-        one, two = (self.values(both, position, learner=name, **labels) for name in (a, b))
-        if one.shape != two.shape or not one.size:
-            return Paired(float("nan"), float("nan"), 0, 0)
-        known = np.isfinite(one) & np.isfinite(two)
-        one, two = (_mean(np.where(known, values, np.nan), 0) for values in (one, two))
-        by_layer = corrected(paired_p_values(one, two))
-        one, two = _mean(one, -1)[:, None], _mean(two, -1)[:, None]
-        p_value = float(paired_p_values(one, two)[0])
-        return Paired(float(_mean(one - two, 0)[0]), p_value, int((by_layer < 0.05).sum()), len(by_layer))
+    def difference(self, tasks: Sequence[str], position: str | None, one: Labels, two: Labels) -> Difference | None:
+        """One minus two on the same tasks, seeds and queries, mean over layers; none where either is not there."""
+        pair = self._pair(tasks, position, one, two)
+        if pair is None:
+            return None
+        first, second = (_mean(values, -1) if values.ndim == 4 else values for values in pair)
+        return differences(first[..., None], second[..., None], self._apart(one))[0]
 
-    def recall(self, init: str, task: str, learner: str) -> tuple[int, ...]:
-        """Rec2FTP's four counts, added up over seeds."""
-        found = self.arrays(init=init, task=task, learner=learner, quantity="Rec2FTP")
-        return tuple(int(count) for count in sum((one.values for one in found.values()), np.zeros(4, dtype=int)))
+    def layers_apart(self, tasks: Sequence[str], position: str, one: Labels, two: Labels) -> Count:
+        """How many layers are above and below, corrected for their number."""
+        pair = self._pair(tasks, position, one, two)
+        if pair is None or pair[0].ndim < 4:
+            return Count(0, 0, 0)
+        return count(benjamini_hochberg(differences(*pair, self._apart(one))))
+
+    def _pair(
+        self, tasks: Sequence[str], position: str | None, one: Labels, two: Labels
+    ) -> tuple[Values, Values] | None:
+        both = [t for t in tasks if all(self.arrays(task=t, **labels) for labels in (one, two))]
+        first, second = (self.values(both, position, **labels) for labels in (one, two))
+        return (first, second) if first.size and first.shape == second.shape else None
+
+    def _apart(self, labels: Labels) -> Bounds | None:
+        """The bounds of a difference of two numbers that have bounds."""
+        bounds = self.bounds(labels)
+        return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+
+    def recall(self, init: str, tasks: Sequence[str], learner: str) -> tuple[tuple[int, ...], Difference]:
+        """Rec2FTP's four counts, added up over seeds and tasks, and how far the recall is above its base rate."""
+        found = [self.arrays(init=init, task=t, learner=learner, quantity="Rec2FTP") for t in tasks]
+        counts = sum((one.values for arrays in found for one in arrays.values()), np.zeros(4, dtype=int))
+        who = ("zero-shot", "icl", learner)
+        right = [self.values(tasks, None, init=init, learner=name, metric="accuracy") for name in who]
+        return tuple(int(count) for count in counts), recall_over_base(*right)
 
 
-def estimates(values: np.ndarray) -> list[Estimate]:
-    """Of (seed, query, column) values, one for each column."""
-    lows, highs = intervals(values)
-    found = []
-    for column, (low, high) in enumerate(zip(lows, highs, strict=True)):
-        means = _mean(values[..., column], -1)
-        std = float(np.nanstd(means, ddof=1)) if np.isfinite(means).sum() > 1 else float("nan")
-        found.append(Estimate(float(_mean(values[..., column].ravel(), 0)), float(low), float(high), std))
-    return found
+NAN = float("nan")
+NOTHING = Estimate(NAN, NAN, NAN, NAN, 0, 0, 0, "none")
 
 
 def _at(one: Array, position: str | None) -> np.ndarray:
     return one.at(position=position).values if position is not None and "position" in one.axes else one.values
 
 
-def _known_seeds(values: Values) -> Values:
-    """The seeds in which anything is known; all of them where nothing is."""
-    known = np.isfinite(values).any(tuple(range(1, values.ndim)))
-    return values[known] if known.any() else values
-
-
 def _mean(values: np.ndarray, axis: int) -> np.ndarray:
     """The mean of what is known; nan where nothing is."""
     known = np.isfinite(values)
-    count = known.sum(axis)
-    total = np.where(known, values, 0).sum(axis)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    some = known.sum(axis)
+    return np.where(some > 0, np.where(known, values, 0).sum(axis) / np.maximum(some, 1), np.nan)

@@ -1,0 +1,116 @@
+"""What a claim rests on: differences with their p-values, the part that labels make, how far training went."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from iclgd.labs.compare.tables import Tables
+from iclgd.labs.compare.view import number
+from iclgd.metrics.differences import Difference, holm
+from iclgd.report.numbers import Size
+from iclgd.report.numbers import number as plain
+from iclgd.report.page import Entry, Table
+
+
+class Evidence(Tables):
+    """More tables of a comparison at one position."""
+
+    def pairs(self, tasks: Sequence[str]) -> Table:
+        """α: the likeness of two finetuned learners' changes of attention, at one rate."""
+        rows: list[list[Entry]] = []
+        for a, b in self.comparison.spec.pairs:
+            labels = {"init": self.first, "learner": a.label, "versus": b.label, "metric": "alpha"}
+            rows.append([f"{a.label} ~ {b.label}", number(self.comparison.estimate(tasks, self.position, **labels))])
+        return Table(["", "α"], rows)
+
+    def differences(self, tasks: Sequence[str], metric: str) -> Table:
+        """Every difference that a sentence may rely on: its interval, its p-value corrected for all of them (Holm)."""
+        named = self._compared(metric)
+        found = {name: self.comparison.difference(tasks, self.position, *pair) for name, pair in named.items()}
+        known: dict[str, Difference] = {name: one for name, one in found.items() if one is not None}
+        rows: list[list[Entry]] = []
+        for name, one in zip(known, holm(list(known.values())), strict=True):
+            layers = self.comparison.layers_apart(tasks, self.position, *named[name])
+            counted = f"{layers.up} up, {layers.down} down of {layers.of}" if layers.of else ""
+            rows.append([name, number(one.estimate), _p(one.corrected), one.verdict, counted])
+        return Table(["", self.comparison.metrics[metric].title, "p (Holm)", "first is", "layers"], rows)
+
+    def _compared(self, metric: str) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
+        """Trained − untrained, learner − each null, one learner − another, icl − zero-shot: what is paired."""
+        base, spec = {"init": self.first, "metric": metric}, self.comparison.spec
+        if metric in self.accuracies:
+            who = ["icl", *(choice.label for choice in self.learners)]
+            pairs = {f"{one} − zero-shot": ({**base, "learner": one}, {**base, "learner": "zero-shot"}) for one in who}
+            wrong = {"null": "wrong-labels"}
+            return pairs | {
+                f"{name}: right − wrong labels": ({**base, "learner": name}, {**base, "learner": name, **wrong})
+                for name in who
+            }
+        found: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
+        for choice in self.learners:
+            own = {**base, "learner": choice.label}
+            found |= {f"{choice.label} − {title}": (own, {**own, "null": null}) for null, title in self.nulls.items()}
+            untrained = {} if self.comparison.metrics[metric].contrast else dict.fromkeys(spec.init[1:])
+            found |= {f"{choice.label}: {self.first} − {init}": (own, {**own, "init": init}) for init in untrained}
+        for a, b in spec.pairs:
+            found[f"{b.label} − {a.label}"] = ({**base, "learner": b.label}, {**base, "learner": a.label})
+        return found
+
+    # the part that labels make
+
+    def labels(self, tasks: Sequence[str]) -> Table:
+        """What right and wrong labels make different: in the answers, in the size of updates, in their direction."""
+        contrasts = {n: m for n, m in self.comparison.metrics.items() if m.contrast and n != "label-share"}
+        header = ["", "right labels", "wrong labels", "labels' share", *(m.title for m in contrasts.values())]
+        rows: list[list[Entry]] = [["icl", *self._label_cells(tasks, "icl"), *[""] * len(contrasts)]]
+        for choice in self.learners:
+            found = [self._contrast(tasks, choice.label, name) for name in contrasts]
+            rows.append([choice.label, *self._label_cells(tasks, choice.label), *found])
+            for null, title in self.nulls.items():
+                beside = [self._contrast(tasks, choice.label, name, null=null) for name in contrasts]
+                if any(cell != "" for cell in beside):
+                    rows.append([f"  {title}", "", "", "", *beside])
+        return Table(header, rows)
+
+    def _label_cells(self, tasks: Sequence[str], learner: str) -> list[Entry]:
+        labels = {"init": self.first, "learner": learner}
+        found = [
+            self.comparison.estimate(tasks, None, metric="accuracy", **labels),
+            self.comparison.estimate(tasks, None, metric="accuracy", null="wrong-labels", **labels),
+            self.comparison.estimate(tasks, self.position, metric="label-share", **labels),
+        ]
+        return [number(e, 2) if e.mean == e.mean else "n/a" for e in found]
+
+    def _contrast(self, tasks: Sequence[str], learner: str, name: str, **more: str) -> Entry:
+        labels = {"init": self.first, "learner": learner, "metric": name, **more}
+        found = self.comparison.estimate(tasks, self.position, **labels)
+        return number(found) if found.mean == found.mean else ""
+
+    def training(self, tasks: Sequence[str]) -> Table:
+        """How far training went: loss, size of the weight change, how alike it is with wrong labels."""
+        rows: list[list[Entry]] = []
+        for choice in self.learners:
+            cells: list[Entry] = []
+            for quantity in ("loss", "weight change", "weight change, right and wrong labels"):
+                arrays = [
+                    one.values
+                    for task in tasks
+                    for one in self.comparison.arrays(
+                        init=self.first, task=task, learner=choice.label, quantity=quantity
+                    ).values()
+                ]
+                means = [_mean_of(values, quantity) for values in arrays]
+                cells.append(Size(sum(means) / len(means), digits=3) if means else "n/a")
+            rows.append([choice.label, *cells])
+        return Table(["", "loss, last demonstrations", "‖ΔW‖", "cos ΔW, right and wrong labels"], rows)
+
+
+def _p(value: float) -> str:
+    return "n/a" if value != value else "< .001" if value < 0.001 else plain(value)
+
+
+def _mean_of(values: np.ndarray, quantity: str) -> float:
+    """Of losses the last quarter, of a weight change its whole length, of cosines their mean."""
+    if quantity == "loss":
+        return float(values[-max(1, len(values) // 4) :].mean())
+    return float(np.linalg.norm(values)) if quantity == "weight change" else float(np.nanmean(values))

@@ -1,0 +1,143 @@
+"""Nulls on a bench: what each puts in the learner's place, or in reading's, and that weights come back."""
+
+import numpy as np
+import pytest
+import torch
+
+from iclgd.bench import Bench, change_cosines, change_norms
+from iclgd.errors import Refusal
+from iclgd.learners.descent import GradientDescent
+from iclgd.metrics.compared import contrast_aou, contrast_aou_centred, label_share
+from iclgd.nulls.reading import Filler, ReadWrongLabels
+from iclgd.nulls.trained import OtherDemos, OtherTask, TwoWrongs, WrongLabels
+from iclgd.nulls.untrained import OtherQuery, RandomDirections, WeightNoise
+from iclgd.spec import EpisodeSpec, PromptSpec
+from iclgd.tasks.episodes import load_episode
+from little import little_task
+from tiny import tiny_subject
+
+LEARNER = GradientDescent(rate=0.05)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    task = little_task(tmp_path_factory.mktemp("task"))
+    subject, episode = tiny_subject("llama"), load_episode(str(task), EpisodeSpec(k=6, queries=8))
+    draw = lambda name, spec: load_episode(str(task), spec)  # noqa: E731
+    return Bench(subject, episode, PromptSpec(), 3, draw, lambda what, done: None)
+
+
+def test_wrong_labels_are_wrong_everywhere_and_nothing_else_changes(bench):
+    wrong = bench.episode.with_wrong_labels(3)
+    assert all(
+        a.label != b.label and a.fields == b.fields for a, b in zip(wrong.demos, bench.episode.demos, strict=True)
+    )
+    assert wrong.queries == bench.episode.queries
+
+
+def test_training_on_wrong_labels_is_training_on_those_demonstrations(bench):
+    run = bench.learned("gd", LEARNER)
+    found = WrongLabels().trace(bench, "gd", LEARNER, run)
+    with LEARNER.learn(bench.subject, bench.wrong) as predictor:
+        again = predictor.trace(bench.prompts)
+    assert torch.equal(found.outputs, again.outputs)
+    assert not torch.equal(found.outputs, run.trace.outputs)
+
+
+def test_weight_noise_is_as_long_as_the_learners_change_in_every_parameter_and_is_taken_back(bench):
+    run = bench.learned("gd", LEARNER)
+    before = {name: value.clone() for name, value in bench.subject.model.named_parameters()}
+    seen = []
+    trace_of = type(bench.subject).encode
+
+    def watched(subject, ids):
+        slots = subject.layout.slots("kv")
+        seen.append([(slot.parameter - before_of[id(slot.parameter)]).norm().item() for slot in slots])
+        return trace_of(subject, ids)
+
+    before_of = {id(value): before[name] for name, value in bench.subject.model.named_parameters()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(bench.subject), "encode", watched)
+        noisy = WeightNoise().trace(bench, "gd", LEARNER, run)
+    assert seen[0] == pytest.approx([added.norm().item() for _, added in run.change], rel=1e-4)
+    assert all(torch.equal(before[name], value) for name, value in bench.subject.model.named_parameters())
+    moved = [(trace.outputs - bench.zero.outputs)[:, 0, 0] for trace in (noisy, run.trace)]
+    cosine = torch.cosine_similarity(*moved, dim=-1)
+    assert cosine.abs().mean() < 0.9
+
+
+def test_filler_has_the_demonstrations_tokens_and_lengths_in_another_order(bench):
+    made = Filler().demos(bench)
+    assert [len(demo.ids) for demo in made] == [len(demo.ids) for demo in bench.prompts.demos]
+    tokens = [sorted(token for demo in demos for token in demo.ids) for demos in (made, bench.prompts.demos)]
+    assert tokens[0] == tokens[1]
+    assert [demo.ids for demo in made] != [demo.ids for demo in bench.prompts.demos]
+
+
+def test_reading_wrong_labels_stands_on_readings_side(bench):
+    assert ReadWrongLabels.side == Filler.side == "reading"
+    assert ReadWrongLabels().trace(bench, "gd", LEARNER, bench.learned("gd", LEARNER)) is bench.icl_wrong
+    assert not torch.equal(bench.icl_wrong.outputs, bench.icl.outputs)
+
+
+def test_other_demonstrations_are_others_of_the_same_task(bench):
+    others = OtherDemos().demos(bench)
+    assert others.task == bench.episode.task
+    assert others.demos != bench.episode.demos
+    assert OtherDemos().demos(bench).demos == others.demos
+
+
+def test_a_task_never_stands_in_for_itself():
+    for task in ("continents", "kinds", "sentiment", "sst2"):
+        for stand_in in ("continents", "kinds"):
+            name, drawn = OtherTask(stand_in).source(task, 100, 5)
+            assert name != task
+            assert (drawn.k, drawn.seed) == (64, 5)
+    assert OtherTask("kinds").source("sst2", 4, 0)[0] == "kinds"
+
+
+def test_two_wrong_labelings_need_three_classes_and_differ_everywhere(bench, tmp_path):
+    with pytest.raises(Refusal, match="three classes"):
+        TwoWrongs().labelings(bench.episode)
+    episode = load_episode("kinds", EpisodeSpec(k=6, queries=2))
+    one, two = TwoWrongs().labelings(episode)
+    for right, a, b in zip(episode.demos, one.demos, two.demos, strict=True):
+        assert len({right.label, a.label, b.label}) == 3
+
+
+def test_the_contrast_of_another_query_is_that_querys_contrast(bench):
+    right, wrong = bench.learned("gd", LEARNER).trace, bench.learned_wrong("gd", LEARNER).trace
+    seen = OtherQuery().contrast(bench, "gd", LEARNER, right, wrong)
+    made = (seen.tuned.outputs - seen.tuned_wrong.outputs)[:, 1, 0]
+    true = (right.outputs - wrong.outputs).double()[:, 1, 0]
+    order = [int((true - row).norm(dim=-1).argmin()) for row in made]
+    assert sorted(order) == list(range(len(true)))
+    assert all(place != other for place, other in enumerate(order))
+
+
+def test_a_random_contrast_has_the_length_of_the_true_one(bench):
+    right, wrong = bench.learned("gd", LEARNER).trace, bench.learned_wrong("gd", LEARNER).trace
+    seen = RandomDirections().contrast(bench, "gd", LEARNER, right, wrong)
+    made, true = (a.outputs.double() - b.outputs.double() for a, b in ((seen.tuned, seen.tuned_wrong), (right, wrong)))
+    torch.testing.assert_close(made.norm(dim=-1), true.norm(dim=-1), rtol=1e-5, atol=1e-9)
+
+
+def test_a_contrast_is_1_where_training_changes_what_reading_changes(bench):
+    seen = bench.compared(bench.icl, wrong=bench.icl_wrong)
+    assert torch.allclose(contrast_aou(seen), torch.ones(8, 3, dtype=torch.float64))
+    flipped = bench.compared(bench.icl_wrong, wrong=bench.icl)
+    assert torch.allclose(contrast_aou(flipped), -torch.ones(8, 3, dtype=torch.float64))
+    assert torch.allclose(contrast_aou_centred(seen), torch.ones(8, 3, dtype=torch.float64))
+
+
+def test_the_labels_share_is_the_contrasts_length_over_the_updates(bench):
+    share = label_share(bench.compared(bench.icl, wrong=bench.icl_wrong))
+    icl, wrong, zero = (t.outputs[4, 1, 0].double() for t in (bench.icl, bench.icl_wrong, bench.zero))
+    assert share[4, 1] == pytest.approx(float((icl - wrong).norm() / (icl - zero).norm()))
+
+
+def test_weight_changes_are_measured_layer_by_layer():
+    a = [(0, torch.tensor([3.0, 4.0])), (1, torch.tensor([1.0, 0.0])), (-1, torch.tensor([9.0, 9.0]))]
+    b = [(0, torch.tensor([4.0, 3.0])), (1, torch.tensor([0.0, 1.0])), (-1, torch.tensor([9.0, 9.0]))]
+    np.testing.assert_allclose(change_norms(a, 2), [5.0, 1.0])
+    np.testing.assert_allclose(change_cosines(a, b, 2), [0.96, 0.0])
