@@ -1,34 +1,12 @@
 """One whole cell of a comparison on every supported family, in float32 and bfloat16."""
 
-from pathlib import Path
-from typing import Any
-
+import numpy as np
 import pytest
 import torch
-from iclgd.run import run_cell
 
-from iclgd.models.subject import Subject
-from iclgd.spec import EpisodeSpec, LearnerSpec
-from little import little_cell, little_task
+from iclgd.spec import EpisodeSpec
+from little import little_cell, little_result, little_task
 from tiny import ARCHITECTURES, tiny_subject
-
-GD, LCGD = LearnerSpec(kind="gd", rate=0.01), LearnerSpec(kind="lcgd", rate=0.01)
-
-
-def whole_cell(subject: Subject, folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Both learners with every null and the noise floor on two demonstrations and two queries: arrays and facts."""
-    cell = little_cell(
-        folder / "unused",
-        folder / "mine.yaml",
-        GD,
-        LCGD,
-        episode=EpisodeSpec(k=2, queries=2),
-        trained_nulls=True,
-        floor=True,
-        other_task=str(folder / "other.yaml"),
-    )
-    found = run_cell(subject, cell)
-    return found.arrays, dict(found.facts)
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +22,21 @@ def folder(tmp_path_factory):
 def test_a_whole_cell_runs_on_every_family(architecture, dtype, folder):
     subject = tiny_subject(architecture, dtype=dtype)
     before = subject.fingerprint()
-    arrays, facts = whole_cell(subject, folder)
-    assert subject.fingerprint() == before
-    assert facts["diverged"] == []
-    assert facts["nulls_left_out"] == {}
-    for learner in ("gd 0.01", "lcgd 0.01"):
-        for metric in ("SimAOU", "SimAM", "SimAM_Δ"):
-            for what in ("", "|shuffled labels", "|other task", "|other batch", "|other precision"):
-                found = arrays[f"{learner}/{metric}{what}"]
-                assert found.shape[:2] == (2, 2), (learner, metric, what)
-                assert bool(found[..., 1:].isfinite().all()), (learner, metric, what)
+    nulls = ("wrong-labels", "shuffled-labels", f"other-task:task={folder / 'other.yaml'}")
+    for learner in ("gd:rate=0.01", "lcgd:rate=0.01"):
+        episode = EpisodeSpec(k=2, queries=2)
+        cell = little_cell(folder / "mine.yaml", learner, episode=episode, nulls=nulls, floor=True)
+        found = little_result(subject, cell)
+        assert subject.fingerprint() == before
+        assert found.facts["diverged"] is None
+        assert found.facts["nulls_left_out"] == {}
+        labels = [choice.label for choice in cell.spec.nulls]
+        places = [{"null": None, "floor": None}, *({"null": label} for label in labels)]
+        places += [{"floor": floor} for floor in ("other batch", "other precision")]
+        for metric in ("SimAOU", "SimAM", "SimAM_delta"):
+            for place in places:
+                (one,) = found.select(metric=metric, **place)
+                assert one.values.shape[:2] == (2, 2), (learner, metric, place)
+                assert np.isfinite(one.values[..., 1:]).all(), (learner, metric, place)
         if dtype == torch.float32:  # in float32 these updates are no noise
-            assert float(arrays[f"{learner}/SimAOU|other precision"].min()) > 0.99
+            assert found.select(metric="SimAOU", floor="other precision")[0].values.min() > 0.99

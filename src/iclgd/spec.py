@@ -186,9 +186,8 @@ def complaint(error: ValidationError, kind: type[BaseModel]) -> str:
     where = ".".join(str(step) for step in first["loc"]) or "it"
     name = f"`{first['loc'][0]}`" if first["loc"] else "it"
     given, context = first.get("input"), first.get("ctx", {})
-    context = {
-        name: int(x) if isinstance(x, float) and x.is_integer() else x for name, x in context.items()
-    }  # 0, not 0.0
+    # a bound of 0.0 reads as 0
+    context = {what: int(x) if isinstance(x, float) and x.is_integer() else x for what, x in context.items()}
     shown = f'"{given}"' if isinstance(given, str) else str(given)[:60]
     match first["type"]:
         case "extra_forbidden":
