@@ -41,4 +41,4 @@ if __name__ == "__main__":
 
     learners = [Noise(scale=1), Noise(scale=100), "gd"]
     study = iclgd.compare(model=tiny(), learners=learners, k=2, queries=4, init=["trained"], floor=False)
-    print(study.table().text())
+    print(study.page.text())

@@ -20,4 +20,4 @@ if __name__ == "__main__":
     from model import tiny
 
     study = iclgd.compare(model=tiny(), metrics=["signs", "SimAOU"], k=2, queries=4, init=["trained"], floor=False)
-    print(study.table().text())
+    print(study.page.text())

@@ -31,4 +31,4 @@ if __name__ == "__main__":
     from model import tiny
 
     study = iclgd.compare(model=tiny(), nulls=["other-layer", "random"], k=2, queries=4, init=["trained"], floor=False)
-    print(study.table().text())
+    print(study.page.text())

@@ -16,4 +16,4 @@ if __name__ == "__main__":
     from model import tiny
 
     study = iclgd.compare(model=tiny(), task="colours", learners=["gd"], k=4, queries=4, init=["trained"], floor=False)
-    print(study.table().text())
+    print(study.page.text())
