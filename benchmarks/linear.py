@@ -1,19 +1,22 @@
 """Speed of the linear lab: `python benchmarks/linear.py`. Every ratio is measured in the same run.
 
 1. Eight seeds trained at once against eight runs one after another, data drawing included.
-2. The second-moment form against the token form, by number of demonstrations: a training step given the episodes.
-3. If JAX is installed: a step of the same model against the shape of computation of von Oswald's public code
+2. A training step by number of demonstrations, where these are drawn and where only their second moment is.
+3. The second-moment form against the token form, by number of demonstrations: a training step given the episodes.
+4. If JAX is installed: a step of the same model against the shape of computation of von Oswald's public code
    (key, query, value and output matrices on all tokens, vmap over episodes, value_and_grad, Adam), written here.
 """
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
-from iclgd.labs.linear.run import Experiment
+from iclgd.labs.linear.spec import TrainSpec
 from iclgd.metrics.functions import half_square
 from iclgd.small import attention
+from iclgd.small import moments as moments_
 from iclgd.small.attention import Weights
 from iclgd.small.streams import stream
 from iclgd.small.train import Adam, stack, train
@@ -35,20 +38,32 @@ def milliseconds(work: Callable[[], object], repeats: int = 7, clock: Callable[[
     return 1e3 * min(times)
 
 
-def fit(experiment: Experiment, seeds: list[int]) -> None:
-    model, adam = experiment.model, Adam(torch.full((len(seeds),), experiment.rate))
-    batches = stream([(seed, experiment.family.draw) for seed in seeds], experiment.batch)
-    train(model.loss, stack([model.init(s) for s in seeds]), batches, STEPS, adam)
+def fit(spec: TrainSpec, seeds: list[int]) -> None:
+    model, task, adam = spec.model, spec.family, Adam(torch.full((len(seeds),), spec.rate))
+    by_moments = spec.draws == "moments"
+    draw = partial(moments_.draw, task) if by_moments else task.draw
+    batches = stream([(seed, draw) for seed in seeds], spec.batch)
+    train(model.moment_loss if by_moments else model.loss, stack([model.init(s) for s in seeds]), batches, STEPS, adam)
 
 
 def together() -> None:
     print(f"\n{SEEDS} seeds at once, ms a step of all seeds\n\nlayers  batch     at once  one by one  ratio")
     for layers in (1, 2):
         for batch in (32, 64, 128, 512):
-            e = Experiment(layers=layers, batch=batch)
+            e = TrainSpec(layers=layers, batch=batch)
             once = milliseconds(lambda e=e: fit(e, list(range(SEEDS))), 3) / STEPS
             apart = milliseconds(lambda e=e: [fit(e, [seed]) for seed in range(SEEDS)], 3) / STEPS
             print(f"{layers:6}  {batch:5}  {once:10.2f}  {apart:10.2f}  {apart / once:5.1f}")
+
+
+def by_demonstrations() -> None:
+    """A whole training step, drawing included: demonstrations drawn, or their moment (normal inputs)."""
+    print(f"\na training step of {SEEDS} seeds, 64 episodes each, ms\n\nlayers  draws        k = 10     160     640")
+    for layers in (1, 2):
+        for draws in ("tokens", "moments"):
+            specs = [TrainSpec(task="gaussian", layers=layers, k=k, draws=draws) for k in (10, 160, 640)]
+            times = [milliseconds(lambda s=s: fit(s, list(range(SEEDS))), 3) / STEPS for s in specs]
+            print(f"{layers:6}  {draws:8}  " + "  ".join(f"{time:8.2f}" for time in times))
 
 
 def moments() -> None:
@@ -56,7 +71,7 @@ def moments() -> None:
     print("\nsecond moment against tokens, ms a step (256 episodes, 2 layers)\n")
     print("demos  moment  tokens  ratio  making the moment")
     for demos in (10, 40, 160):
-        e = Experiment(layers=2, demos=demos)
+        e = TrainSpec(layers=2, k=demos)
         episodes = e.family.draw(256, torch.Generator().manual_seed(0))
         state = attention.tokens(episodes.x, episodes.y, episodes.query)
         context, query = state[:, :demos], state[:, demos:]
@@ -84,7 +99,7 @@ def public_shape() -> None:
         print("\nJAX is not installed: the comparison with the public code's shape is left out.")
         return
     batch, demos, dx = 2048, 10, 10
-    e = Experiment(batch=batch)
+    e = TrainSpec(batch=batch)
     names = ("key", "query", "value", "out")
 
     def predict(params, tokens):  # [token, dim], the query last: keys and values from the others
@@ -134,6 +149,7 @@ def public_shape() -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    by_demonstrations()
     together()
     moments()
     public_shape()

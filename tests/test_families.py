@@ -1,12 +1,31 @@
 """One whole cell of a comparison on every supported family, in float32 and bfloat16."""
 
-import numpy as np
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 
+from iclgd.labs.compare.run import run
+from iclgd.models.subject import Subject
+from iclgd.results import Result
 from iclgd.spec import EpisodeSpec
-from little import little_cell, little_result, little_task
+from little import little_cell, little_task, little_tools
 from tiny import ARCHITECTURES, tiny_subject
+
+LEARNERS = ("gd:rate=0.01", "lcgd:rate=0.01")
+METRICS = ("SimAOU", "SimAM", "SimAM_delta", "contrast-AOU")
+
+
+def whole_cell(subject: Subject, folder: Path) -> dict[str, Result]:
+    """Zero-shot and icl, then both learners with every kind of null, contrast and noise floor."""
+    asked: dict[str, Any] = {"task": folder / "mine.yaml", "episode": EpisodeSpec(k=2, queries=2), "floor": True}
+    nulls = ("other-query", "weight-noise", "filler", "wrong-labels", f"other-task:task={folder / 'other.yaml'}")
+    tools = little_tools(subject)
+    found = {"icl": run(little_cell(contrast=True, **asked), tools)}
+    for learner in LEARNERS:
+        found[learner] = run(little_cell(learner=learner, nulls=nulls, contrast=True, **asked), tools)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -22,21 +41,20 @@ def folder(tmp_path_factory):
 def test_a_whole_cell_runs_on_every_family(architecture, dtype, folder):
     subject = tiny_subject(architecture, dtype=dtype)
     before = subject.fingerprint()
-    nulls = ("wrong-labels", "shuffled-labels", f"other-task:task={folder / 'other.yaml'}")
-    for learner in ("gd:rate=0.01", "lcgd:rate=0.01"):
-        episode = EpisodeSpec(k=2, queries=2)
-        cell = little_cell(folder / "mine.yaml", learner, episode=episode, nulls=nulls, floor=True)
-        found = little_result(subject, cell)
-        assert subject.fingerprint() == before
-        assert found.facts["diverged"] is None
-        assert found.facts["nulls_left_out"] == {}
-        labels = [choice.label for choice in cell.spec.nulls]
-        places = [{"null": None, "floor": None}, *({"null": label} for label in labels)]
-        places += [{"floor": floor} for floor in ("other batch", "other precision")]
-        for metric in ("SimAOU", "SimAM", "SimAM_delta"):
-            for place in places:
-                (one,) = found.select(metric=metric, **place)
-                assert one.values.shape[:2] == (2, 2), (learner, metric, place)
-                assert np.isfinite(one.values[..., 1:]).all(), (learner, metric, place)
+    results = whole_cell(subject, folder)
+    assert subject.fingerprint() == before
+    for learner in LEARNERS:
+        facts = results[learner].facts
+        assert facts["diverged"] is None
+        assert facts["nulls_left_out"] == {}
+        for metric in METRICS:
+            (own,) = results[learner].select(metric=metric, null=None, floor=None)
+            nulls = [
+                one for one in results[learner].arrays if one.labels.get("metric") == metric and "null" in one.labels
+            ]
+            for one in (own, *nulls):
+                assert one.values.shape[:2] == (2, 2), one.labels
+                assert bool(torch.from_numpy(one.values[..., 1:]).isfinite().all()), one.labels
         if dtype == torch.float32:  # in float32 these updates are no noise
-            assert found.select(metric="SimAOU", floor="other precision")[0].values.min() > 0.99
+            (again,) = results[learner].select(metric="SimAOU", floor="other precision")
+            assert float(again.values.min()) > 0.99

@@ -52,6 +52,34 @@ def test_without_a_bos_token_nothing_is_added():
     assert prompts.context == (*DEMO, *NEWLINES, *OTHER, *NEWLINES)
 
 
+@pytest.mark.parametrize("bos", [True, False])
+@pytest.mark.parametrize("start, token", [("eos", 2), ("separator", NEWLINES[0])])
+def test_every_prompt_can_start_with_another_token_with_demonstrations_and_without(bos, start, token):
+    prompts = build_prompts(tiny_tokenizer(bos), EPISODE, PromptSpec(start=start), None)
+    assert prompts.bos == (token,)
+    assert prompts.context == (token, *DEMO, *NEWLINES, *OTHER, *NEWLINES)
+    plain = build_prompts(tiny_tokenizer(bos), EPISODE, PromptSpec(), None)
+    assert prompts.queries == plain.queries
+    assert plain.bos == ((1,) if bos else ())
+    assert PromptSpec() == PromptSpec(start="bos")
+
+
+def test_a_start_that_there_is_no_token_for_is_refused():
+    with pytest.raises(Refusal, match="the separator has no token"):
+        build_prompts(TOKENIZER, EPISODE, PromptSpec(separator="", start="separator"), None)
+    tokenizer = tiny_tokenizer()
+    tokenizer.eos_token = None
+    with pytest.raises(Refusal, match="no end-of-text token, so no prompt can start with it"):
+        build_prompts(tokenizer, EPISODE, PromptSpec(start="eos"), None)
+
+
+def test_a_start_takes_its_place_in_the_context():
+    room = len(DEMO) + len(NEWLINES) + LONGEST
+    tokenizer = tiny_tokenizer(bos=False)
+    assert len(build_prompts(tokenizer, EPISODE, PromptSpec(truncate=True), room).demos) == 1
+    assert len(build_prompts(tokenizer, EPISODE, PromptSpec(truncate=True, start="eos"), room).demos) == 0
+
+
 def test_the_separator_may_be_the_end_of_text_token():
     prompts = build_prompts(TOKENIZER, EPISODE, PromptSpec(separator="eos"), None)
     assert prompts.context == (1, *DEMO, 2, *OTHER, 2)

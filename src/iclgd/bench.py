@@ -209,6 +209,7 @@ def _first(trace: Trace) -> Trace:
         keys=trace.keys[few],
         context=trace.context[few],
         vectors=trace.vectors[few],
+        blocks=trace.blocks[few],
         answers=trace.answers[few],
     )
 
@@ -219,6 +220,7 @@ def _moved(zero: Trace, one: Trace, zero_again: Trace, again: Trace) -> tuple[Tr
     moved = replace(
         again,
         outputs=zero.outputs.double() + (again.outputs.double() - zero_again.outputs.double()),
+        blocks=zero.blocks.double() + (again.blocks.double() - zero_again.blocks.double()),
         logits=zero.logits[..., :width].double() + (again.logits.double() - zero_again.logits.double()),
     )
     zero, one = (replace(t, logits=t.logits[..., :width], keys=t.keys[..., :width]) for t in (zero, one))

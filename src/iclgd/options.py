@@ -88,7 +88,7 @@ class OneEpisode(EpisodeOptions):
     @model_validator(mode="before")
     @classmethod
     def _check_file(cls, given: Any) -> Any:
-        refuse_drawing([given.get("task")], given) if isinstance(given, dict) else None
+        refuse_drawing([given.get("task")], given, cls) if isinstance(given, dict) else None
         return given
 
 
@@ -110,9 +110,14 @@ class PromptOptions(Spec):
 DRAWING = ("k", "queries", "query_seed", "balanced", "seed", "seeds")
 
 
-def refuse_drawing(tasks: Any, given: dict[str, Any]) -> None:
-    """An episode file says which demonstrations and queries there are: fields that would draw them are refused."""
+def refuse_drawing(tasks: Any, given: dict[str, Any], kind: type[Spec]) -> None:
+    """An episode file says which demonstrations and queries there are: fields that would draw them are refused.
+
+    Those at the default of ``kind`` pass: a study's own file has them all.
+    """
     if any(str(task).endswith(".json") for task in tasks):
         for name in DRAWING:
-            if given.get(name) is not None:
+            value, default = given.get(name), kind.model_fields[name].default if name in kind.model_fields else None
+            value = tuple(value) if isinstance(value, list) else value
+            if value is not None and str(value) != str(default):
                 raise Refusal(f"an episode file holds its own demonstrations and queries: leave out `{name}`.")

@@ -128,7 +128,7 @@ def _separator(tokenizer: Any, separator: str) -> Ids:
         return tokenize_after(tokenizer, separator)
     if tokenizer.eos_token_id is None:
         raise Refusal(
-            "this tokenizer has no end-of-text token, so the separator cannot be eos: give another --separator."
+            "this tokenizer has no end-of-text token, so the separator cannot be eos: give another `separator`."
         )
     return (tokenizer.eos_token_id,)
 
@@ -157,7 +157,7 @@ def _fitted(prompts: Prompts, room: int, truncate: bool) -> Prompts:
     if not truncate:
         raise Refusal(
             f"{len(prompts.demos)} demonstrations and the longest query do not fit the model's context of {room} "
-            f"tokens; {fits} would: use --k {fits}, or --truncate to drop the rest."
+            f"tokens; {fits} would: lower `k`, or set `truncate` to drop the rest."
         )
     return replace(prompts, demos=prompts.demos[:fits], dropped=prompts.demos[fits:])
 

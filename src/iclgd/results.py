@@ -34,7 +34,7 @@ class Array:
         values, axes, labels = self.values, list(self.axes), dict(self.labels)
         for axis, place in places.items():
             index = self.coordinates[axis].index(place) if axis in self.coordinates else int(place)
-            values = values.take(index, axis=axes.index(axis))
+            values = np.asarray(values.take(index, axis=axes.index(axis)))
             axes.remove(axis)
             labels[axis] = place
         rest = {axis: where for axis, where in self.coordinates.items() if axis in axes}

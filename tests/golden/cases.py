@@ -1,23 +1,24 @@
 """Small cells of every lab, by name: functions that return arrays by name.
 
-All calls into the package are in the two modules beside this one, so that a change of its interface changes those
+All calls into the package are in the modules beside this one, so that a change of its interface changes those
 functions and not the stored arrays. Names say what is stored, not where the package keeps it.
 """
 
 from collections.abc import Callable
 from functools import partial
 
+from golden_dual import dual_heads, dual_trained
+from golden_linear import ALL, linear_arrays, linear_optimum
 from golden_models import (
     compare_embedded,
     compare_floor,
     compare_options,
     compare_tiny,
     compare_untrained,
-    dual_heads,
     trace_embedded,
     trace_tiny,
 )
-from golden_trained import ALL, RANDOM, dual_trained, language_arrays, linear_arrays, linear_optimum, noise
+from golden_trained import RANDOM, language_arrays, noise
 from torch import Tensor
 
 CASES: dict[str, Callable[[], dict[str, Tensor]]] = {
@@ -31,12 +32,14 @@ CASES: dict[str, Callable[[], dict[str, Tensor]]] = {
     "compare-embedded": compare_embedded,
     "trace-tiny": trace_tiny,
     "trace-embedded": trace_embedded,
-    "linear-one-layer": partial(linear_arrays, seeds=3, steps=60, compare=ALL),
-    "linear-two-layers": partial(linear_arrays, layers=2, compare=("gd", "gd++")),
+    "linear-one-layer": partial(linear_arrays, seeds=3, steps=60, learners=ALL),
+    "linear-two-layers": partial(linear_arrays, layers=2, learners=("gd", "gd++")),
     "linear-softmax": partial(linear_arrays, attention="softmax", heads=2),
     "linear-shared": partial(linear_arrays, layers=3, shared=True),
-    "linear-sine": partial(linear_arrays, task="sine", dx=1, width=8, hidden=16),
-    "linear-skewed": partial(linear_arrays, task="skewed", noise=0.3, compare=("gd", "preconditioned")),
+    "linear-sine": partial(linear_arrays, task="sine", dx=1, width=8, hidden=16, rate=0.02),
+    "linear-skewed": partial(
+        linear_arrays, task="skewed", noise=0.3, draws="tokens", learners=("gd", "preconditioned")
+    ),
     "linear-optimum": linear_optimum,
     "languages-pca": partial(language_arrays, encoder="pca", labels="sign", start="gd"),
     "languages-autoencoder": partial(language_arrays, encoder="autoencoder", negatives="edits"),

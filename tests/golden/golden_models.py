@@ -1,8 +1,7 @@
-"""Cells on language models: comparisons, traces, and the dual of every head."""
+"""Cells on language models: comparisons and traces."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -14,9 +13,6 @@ from torch import Tensor
 
 from iclgd.choices import parse_one
 from iclgd.labs.compare.run import run
-from iclgd.labs.dual import bound, heads
-from iclgd.labs.dual.modified import parse
-from iclgd.labs.dual.pretrained import Modified, fitted
 from iclgd.learners import LEARNERS
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.models.load import load_subject
@@ -27,7 +23,7 @@ from iclgd.results import Result
 from iclgd.spec import EpisodeSpec, ModelSpec, PromptSpec
 from iclgd.tasks.episodes import load_episode
 from little import NULLS, little_cell, little_model, little_task, little_tools
-from tiny import tiny_model, tiny_subject, tiny_tokenizer
+from tiny import tiny_subject
 
 Arrays = dict[str, Tensor]
 
@@ -40,6 +36,7 @@ def little_tasks() -> Iterator[tuple[Path, Path]]:
 
 
 OLD_NAMES = {"SimAM_delta": "SimAM_Δ", "tau": "τ", "alpha": "α", "loss": "losses", "gradient norm": "gradients"}
+NEW = {"accuracy", "calibrated", "contextual", "agreement", "KL", "Rec2FTP", "SimBlock", "label-share", "weight change"}
 OLD_NULLS = {"other-query": "other query", "shuffled-labels": "shuffled labels"}
 
 
@@ -71,11 +68,9 @@ def renamed(result: Result, learner: str | None) -> Arrays:
             continue
         if who == "zero-shot" and what == "SimAM":
             who, what = "icl", "SimAM/before"
-        elif what in ("accuracy", "calibrated", "contextual", "agreement", "KL", "Rec2FTP"):
-            continue
         null = str(labels.get("null", labels.get("floor", "")))
         null = "other task" if null.startswith("other-task") else OLD_NULLS.get(null, null)
-        if labels.get("floor") and what == "tau":
+        if what in NEW or (labels.get("floor") and what == "tau"):
             continue
         name = f"{who}/{OLD_NAMES.get(what, what)}" + (f"/{null}" if null else "")
         found[name] = torch.from_numpy(one.values)
@@ -197,28 +192,3 @@ def trace_tiny() -> Arrays:
 def trace_embedded() -> Arrays:
     subject = embedded()
     return both_traces(subject, prompts_of(subject, "sentiment", 2, 2), layers=10)
-
-
-MODIFIED = (
-    "plain", "regularised:alpha=0.1", "regularised-slide:alpha=-0.1", "negative:k=3,beta=0.1", "augmented:c=0.1",
-)  # fmt: skip
-
-
-def dual_heads(architecture: str) -> Arrays:
-    """Every head's dual in float64, the bound, and attention modified inside the model."""
-    model = tiny_model(architecture, dtype=torch.float64)
-    if architecture == "gpt-oss":
-        model.set_experts_implementation("eager")  # the fast one does not know float64
-    subject = Subject(model, tiny_tokenizer(), architecture)
-    with little_tasks() as (task, _):
-        prompts = prompts_of(subject, str(task), 4, 2)
-    query = prompts.queries[0]
-    found = {f"head/{name}": value for name, value in vars(heads.read(subject, prompts, query, sizes=(8, 32))).items()}
-    for count, pair in bound.sweep(subject, prompts, query, (1, 2), 2).items():
-        for split, one in zip(("own split", "best split"), pair, strict=True):
-            found |= {f"bound/{count}/{split}/{name}": value for name, value in asdict(one).items()}
-    for change in MODIFIED:
-        with Modified(fitted(parse(change), subject)).learn(subject, prompts) as predictor:
-            trace = part_of(predictor.trace(prompts), dims=4)
-        found |= {f"modified/{change}/{name}": trace[name] for name in ("scores", "outputs")}
-    return found

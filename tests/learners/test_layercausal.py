@@ -84,6 +84,23 @@ def test_lcgd_respects_a_final_soft_cap():
     assert loss == pytest.approx(wanted, abs=1e-4)  # eager softmax is float32 here
 
 
+@pytest.mark.parametrize("architecture, factor", [("cohere", 0.25), ("cohere2", 0.25), ("granite", 1 / 3)])
+def test_lcgd_respects_a_scale_of_the_final_logits(architecture, factor):
+    """Cohere multiplies its logits and Granite divides them."""
+    subject = subject_of(architecture)
+    with LayerCausal(RATE).learn(subject, prompts(DEMOS[:1])) as predictor:
+        loss = predictor.training.losses[0]
+    model, ids = copy_of(subject), BOS + DEMOS[0].ids
+    hidden: list[torch.Tensor] = []
+    for block in model.model.layers:
+        block.register_forward_hook(lambda _m, _a, y: hidden.append(y if isinstance(y, torch.Tensor) else y[0]))
+    with torch.no_grad():
+        model(torch.tensor([ids]))
+        logits = [factor * model.lm_head(model.model.norm(h))[0] for h in hidden]
+        wanted = sum(float(torch.nn.functional.cross_entropy(x[:-1], torch.tensor(ids[1:]))) for x in logits)
+    assert loss == pytest.approx(wanted, rel=1e-7)  # its norms are float32
+
+
 def test_lcgd_on_a_one_layer_model_is_gd():
     subject = subject_of("gpt2")
     subject.layout.blocks, subject.layout.attentions = subject.layout.blocks[:1], subject.layout.attentions[:1]

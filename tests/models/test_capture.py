@@ -40,7 +40,7 @@ def test_logits_with_capture_are_exactly_those_of_the_models_own_eager_attention
 def test_every_layer_is_captured_in_the_way_the_issue_names(architecture):
     subject, ids = tiny_subject(architecture), tokens(2, 5)
     captured = subject.run(ids, all_rows(ids), None)
-    config = subject.model.config
+    config = subject.model.config.get_text_config()
     assert subject.capture == ("registered" if architecture in REGISTERED else "intercepted")
     assert captured.outputs.shape[1] == captured.logits.shape[1] == config.num_hidden_layers
     assert captured.logits.shape[3] == config.num_attention_heads
@@ -48,7 +48,7 @@ def test_every_layer_is_captured_in_the_way_the_issue_names(architecture):
 
 def window(subject: Subject, layer: int) -> int | None:
     """How far back a layer sees, read from the configuration by hand."""
-    config = subject.model.config
+    config = subject.model.config.get_text_config()
     if config.model_type == "gpt_neo":
         return config.window_size if config.attention_layers[layer] == "local" else None
     kinds = getattr(config, "layer_types", None)

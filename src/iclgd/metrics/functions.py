@@ -12,7 +12,7 @@ from iclgd.errors import Refusal
 from iclgd.tasks.regression import Episodes
 
 Answer = Float[Tensor, "*batch query dy"]
-Predictor = Callable[[Episodes], Answer]
+Predict = Callable[[Episodes], Answer]
 
 
 class View(NamedTuple):
@@ -25,7 +25,7 @@ class View(NamedTuple):
 
 class Likeness(NamedTuple):
     cosine: float
-    """Mean cosine of the sensitivities (von Oswald's "model cos")."""
+    """Mean cosine of the sensitivities (von Oswald's "model cos"), where both are other than 0; nan where none is."""
     distance: float
     """Mean norm of their difference ("model diff")."""
     prediction: float
@@ -36,7 +36,7 @@ class Likeness(NamedTuple):
     """ILWD: mean ‖w_a − w_b‖², w the least-squares fit to a predictor's own answers; nan with fewer queries than dx."""
 
 
-def view(predict: Predictor, episodes: Episodes) -> View:
+def view(predict: Predict, episodes: Episodes) -> View:
     query = episodes.query.detach().clone().requires_grad_()
     answer = predict(episodes._replace(query=query))
     rows = [
@@ -60,12 +60,19 @@ def likeness(a: View, b: View, query: Float[Tensor, "*batch query dx"]) -> Liken
     if query.shape[-2] >= query.shape[-1]:
         implied = implied_weights(gap, query).square().sum((-2, -1)).mean()  # linear in the answers
     return Likeness(
-        float(cosine_similarity(a.sensitivity.flatten(-2), b.sensitivity.flatten(-2), dim=-1).mean()),
+        _cosine(a.sensitivity.flatten(-2), b.sensitivity.flatten(-2)),
         float(difference.norm(dim=-1).mean()),
         float(gap.norm(dim=-1).mean()),
         float(gap.square().sum(-1).mean()),
         float(implied),
     )
+
+
+def _cosine(a: Float[Tensor, "*batch query size"], b: Float[Tensor, "*batch query size"]) -> float:
+    """The mean cosine over what has a direction; nan if nothing has."""
+    there = (a != 0).any(-1) & (b != 0).any(-1)
+    cosine = cosine_similarity(a, b, dim=-1)
+    return float(cosine.mean() if there.all() else cosine[there].mean())
 
 
 def half_square(
@@ -75,7 +82,7 @@ def half_square(
     return (answer - target).square().sum(-1).mean() / 2
 
 
-def loss(predict: Predictor, episodes: Episodes) -> float:
+def loss(predict: Predict, episodes: Episodes) -> float:
     return float(half_square(predict(episodes), episodes.target).detach())
 
 

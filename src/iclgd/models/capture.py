@@ -21,7 +21,7 @@ NAME = "iclgd"
 
 
 @runtime_checkable
-class Edit(Protocol):
+class Modification(Protocol):
     """A change of attention while the model runs: of keys and values, and of the weights after the softmax.
 
     Both see prefix and own tokens. ``scores`` is what went into the softmax, hidden keys at the lowest float.
@@ -55,14 +55,14 @@ class Tape:
 
     ``rows`` are token indices of the input, one set for each sequence; ``logits`` are the scaled (and soft-capped,
     where the model does that) scores before the mask and the softmax, of those rows, over prefix and own tokens.
-    Given a dictionary, ``heads`` keeps all of the attention at those rows; ``edit`` changes it on the way.
+    Given a dictionary, ``heads`` keeps all of the attention at those rows; ``modification`` changes it on the way.
     """
 
     rows: Int[Tensor, "batch row"]
     prefix: "Prefix | None" = None
     logits: dict[int, Float[Tensor, "batch row head key"]] = field(default_factory=dict)
     heads: dict[int, Heads] | None = None
-    edit: Edit | None = None
+    modification: Modification | None = None
 
     def keep(self, layer: int, scores: Float[Tensor, "batch head query key"]) -> None:
         self.logits[layer] = self.pick(scores).transpose(1, 2)
@@ -129,10 +129,10 @@ def attention(
     groups = query.shape[1] // key.shape[1]
     layer = int(module.layer_idx)  # type: ignore[arg-type]
     prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
-    edit = tape.edit if tape is not None else None
-    if edit is not None:
-        key, value = edit.states(key, value)
-        prefix = edit.states(*prefix) if prefix is not None else None
+    modification = tape.modification if tape is not None else None
+    if modification is not None:
+        key, value = modification.states(key, value)
+        prefix = modification.states(*prefix) if prefix is not None else None
 
     scores = query @ repeat(key, groups).transpose(2, 3) * scaling  # batch head query own
     if prefix is not None:
@@ -152,8 +152,8 @@ def attention(
     weights = torch.softmax(scores, dim=-1, dtype=precise).to(query.dtype)
     if s_aux is not None:
         weights = weights[..., :-1]
-    if edit is not None:
-        weights = edit.weights(weights, masked)
+    if modification is not None:
+        weights = modification.weights(weights, masked)
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
 
     own = weights if prefix is None else weights[..., -key.shape[2] :]
@@ -203,16 +203,23 @@ class Interception(TorchFunctionMode):
 
     ``current`` names the layer whose attention is running (set by hooks around it). Here the mask is already in the
     scores: a key it hides (the future, or beyond a local window) has no score and is kept as 0.
+
+    ``slopes`` are those of ALiBi in a model that counts positions back from the last token of a batch, padding
+    included, which the softmax does not notice. Kept are scores that count from the query's own token: m·(j − i).
     """
 
-    def __init__(self, tape: Tape, current: Callable[[], int | None]):
+    def __init__(self, tape: Tape, current: Callable[[], int | None], slopes: Float[Tensor, "head 1 1"] | None = None):
         super().__init__()
-        self.tape, self.current = tape, current
+        self.tape, self.current, self.slopes = tape, current, slopes
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         layer = self.current()
         if layer is not None and func in (nn.functional.softmax, torch.softmax, Tensor.softmax):
-            scores = args[0].masked_fill(args[0] < torch.finfo(args[0].dtype).min / 2, 0)
+            scores, hidden = args[0], args[0] < torch.finfo(args[0].dtype).min / 2
+            if self.slopes is not None:
+                after = torch.arange(scores.shape[-2] - 1, -1, -1, device=scores.device)  # tokens after the query's own
+                scores = scores + self.slopes.to(scores.device) * after[:, None]
+            scores = scores.masked_fill(hidden, 0)
             batch = len(self.tape.rows)  # some models fold heads into the batch
             self.tape.keep(layer, scores if scores.ndim == 4 else scores.view(batch, -1, *scores.shape[-2:]))
         return func(*args, **(kwargs or {}))

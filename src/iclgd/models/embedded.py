@@ -111,7 +111,8 @@ def fetch(model: Embedded) -> Path:
     target = gguf_path(model)
     if is_cached(model):
         return target
-    target.unlink(missing_ok=True)
+    if target.is_file():  # no longer what it was
+        target.unlink()
     with aside(target) as part:
         with tempfile.TemporaryDirectory(prefix="iclgd-") as folder, part.open("wb") as file:
             for piece in model.pieces:

@@ -40,13 +40,13 @@ def check_model(spec: ModelSpec) -> None:
     check_model_name(spec.name)
     path = Path(spec.name)
     if spec.revision and _is_local(spec):
-        raise Refusal(f"{spec.name} has no revisions: --revision is for hub names (owner/name).")
+        raise Refusal(f"{spec.name} has no revisions: `revision` is for hub names (owner/name).")
     if spec.name in EMBEDDED or not path.is_dir() or spec.allow_pickle or any(path.glob("*.safetensors")):
         return
     if any((path / name).exists() for name in PICKLES):
         raise Refusal(
             f"{path} holds its weights as a pickle, which can run code when it is read: convert them to "
-            "safetensors, or pass --allow-pickle if you trust their author."
+            "safetensors, or set `allow_pickle` if you trust their author."
         )
     raise Refusal(f"{path} holds no safetensors file.")
 

@@ -179,6 +179,12 @@ class Layout:
             return int(self.config.num_kv_heads)
         return 1 if self.config.multi_query else self.heads
 
+    def slopes(self) -> Float[Tensor, "head 1 1"] | None:
+        """MPT's ALiBi slopes, as its own table has them (its last step back); None in other families."""
+        if self.family != "mpt":
+            return None
+        return -self.model.transformer.build_mpt_alibi_tensor(self.heads, 2)[..., :1]
+
     def projections(self) -> str:
         """Where K and V live, in words."""
         if self.names.separate is not None:

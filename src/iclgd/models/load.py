@@ -119,7 +119,7 @@ def _device(spec: ModelSpec) -> torch.device:
         device = torch.device(spec.device)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError):
-        raise Refusal(f'the device "{spec.device}" is not available here: use --device cpu.') from None
+        raise Refusal(f'the device "{spec.device}" is not available here: set `device` to cpu.') from None
     return device
 
 

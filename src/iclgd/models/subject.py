@@ -2,23 +2,23 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from iclgd.errors import Refusal
-from iclgd.models.capture import NAME, Edit, Interception, Prefix, Tape, expanded_cache, shared_cache
+from iclgd.models.capture import NAME, Interception, Modification, Prefix, Tape, expanded_cache, shared_cache
+from iclgd.models.hooks import Watch, announced, hooked
 from iclgd.models.layout import Layout, Part, Slot
 from iclgd.models.precision import CannotWiden, Widening, widened
 
 How = Literal["registered", "intercepted"]
-Watch = Callable[[int, Tensor], None]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Captured:
     logits: Float[Tensor, "batch layer row head key"]  # scores before mask and softmax, own tokens only
     context: Float[Tensor, "batch layer row prefix"]  # the same over the prefix, summed over heads
     vectors: Float[Tensor, "batch layer row qdim"]  # query projections, before any rotation by position
+    blocks: Float[Tensor, "batch layer row dim"]  # the residual stream after each block
 
 
 class Subject:
@@ -58,10 +59,8 @@ class Subject:
     @property
     def room(self) -> int | None:
         """How many tokens the model's context holds; None where positions have no bound."""
-        length = getattr(self.layout.config, "max_position_embeddings", None) or getattr(
-            self.layout.config, "n_positions", None
-        )
-        return int(length) if length else None
+        names = ("max_position_embeddings", "n_positions", "max_seq_len")
+        return next((int(length) for name in names if (length := getattr(self.layout.config, name, None))), None)
 
     # captured forward passes
 
@@ -70,18 +69,19 @@ class Subject:
         ids: Int[Tensor, "batch token"],
         rows: Int[Tensor, "batch row"],
         prefix: Prefix | None,
-        edit: Edit | None = None,
+        modification: Modification | None = None,
     ) -> Captured:
         """One forward pass over right-padded sequences behind a shared prefix, captured at ``rows``.
 
-        Padding on the right needs no mask: attention is causal and the rows asked for come before it. ``edit`` changes
-        the attention of these sequences, not the prefix's own, which was encoded before.
+        Padding on the right needs no mask: attention is causal and the rows asked for come before it. ``modification``
+        changes the attention of these sequences, not the prefix's own, which was encoded before.
         """
-        if edit is not None and self.capture != "registered":
+        if modification is not None and self.capture != "registered":
             raise Refusal(f"the attention of {type(self.model).__name__} can be looked at but not changed here.")
-        tape = Tape(rows, prefix if self.capture == "registered" else None, edit=edit)
+        tape = Tape(rows, prefix if self.capture == "registered" else None, modification=modification)
         outputs: dict[int, Tensor] = {}
         vectors: dict[int, Tensor] = {}
+        blocks: dict[int, Tensor] = {}
         current: list[int | None] = [None]
 
         def at_rows(hidden: Tensor) -> Tensor:
@@ -90,14 +90,15 @@ class Subject:
         with ExitStack() as stack, torch.no_grad():
             stack.enter_context(self.watched_outputs(lambda layer, y: outputs.__setitem__(layer, at_rows(y))))
             stack.enter_context(self.watched_queries(lambda layer, y: vectors.__setitem__(layer, at_rows(y))))
+            stack.enter_context(self.watched_blocks(lambda layer, y: blocks.__setitem__(layer, at_rows(y))))
             handle = self.layout.unembedding.register_forward_pre_hook(lambda _m, args: (at_rows(args[0]),))
             stack.callback(handle.remove)
             extra: dict[str, Any] = {}
             if self.capture == "registered":
                 extra["tape"] = tape
             else:
-                stack.enter_context(_announced(self.layout.attentions, current))
-                stack.enter_context(Interception(tape, lambda: current[0]))
+                stack.enter_context(announced(self.layout.attentions, current))
+                stack.enter_context(Interception(tape, lambda: current[0], self.layout.slopes()))
             vocabulary = self.model(
                 ids, past_key_values=self._cache(prefix, len(ids)), use_cache=prefix is not None, **extra
             ).logits
@@ -109,24 +110,25 @@ class Subject:
             torch.stack([tape.logits[layer][..., -own:].to(device) for layer in layers], 1),
             torch.stack([tape.logits[layer][..., :-own].sum(2).to(device) for layer in layers], 1),
             torch.stack([vectors[layer].to(device) for layer in layers], 1),
+            torch.stack([blocks[layer].to(device) for layer in layers], 1),
         )
 
     @contextmanager
     def watched_outputs(self, see: Watch) -> Iterator[None]:
         """Calls ``see(layer, output)`` with each attention's output, after its output projection."""
-        with _hooked([(out, None) for out in self.layout.outs], see):
+        with hooked([(out, None) for out in self.layout.outs], see):
             yield
 
     @contextmanager
     def watched_queries(self, see: Watch) -> Iterator[None]:
         """Calls ``see(layer, queries)`` with each layer's query projections, before any rotation by position."""
-        with _hooked(self.layout.queries(), see):
+        with hooked(self.layout.queries(), see):
             yield
 
     @contextmanager
     def watched_blocks(self, see: Watch) -> Iterator[None]:
         """Calls ``see(layer, output)`` with each block's output (``hidden_states`` ends after the final norm)."""
-        with _hooked([(block, None) for block in self.layout.blocks], see):
+        with hooked([(block, None) for block in self.layout.blocks], see):
             yield
 
     def unembed(self, hidden: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch token"]:
@@ -278,34 +280,3 @@ def tolerance(dtype: torch.dtype) -> float:
 
 class _NotCaptured(RuntimeError):
     """Fewer layers were captured than the model has: nothing of it may be used."""
-
-
-@contextmanager
-def _hooked(modules: Sequence[tuple[nn.Module, Tensor | None]], see: Watch) -> Iterator[None]:
-    """Forward hooks that hand over each module's output (or the chosen entries of it) with its place in the list."""
-
-    def hand_over(layer: int, output: Any, entries: Tensor | None) -> None:
-        output = output if isinstance(output, Tensor) else output[0]  # blocks may give more than hidden states
-        see(layer, output if entries is None else output[..., entries.to(output.device)])
-
-    with ExitStack() as stack:
-        for layer, (module, entries) in enumerate(modules):
-            handle = module.register_forward_hook(lambda _m, _a, y, layer=layer, e=entries: hand_over(layer, y, e))
-            stack.callback(handle.remove)
-        yield
-
-
-@contextmanager
-def _announced(attentions: Sequence[nn.Module], current: list[int | None]) -> Iterator[None]:
-    """``current[0]`` is the layer whose attention module is running, None outside."""
-
-    def enter(layer: int) -> None:
-        current[0] = layer
-
-    with ExitStack() as stack:
-        for layer, module in enumerate(attentions):
-            before = module.register_forward_pre_hook(lambda _m, _a, layer=layer: enter(layer))
-            after = module.register_forward_hook(lambda *_: current.__setitem__(0, None), always_call=True)
-            stack.callback(before.remove)
-            stack.callback(after.remove)
-        yield

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from iclgd.errors import Refusal
-from iclgd.models.capture import Edit, Prefix
+from iclgd.models.capture import Modification, Prefix
 from iclgd.models.layout import Slot
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
@@ -30,6 +30,7 @@ class Trace:
     keys: Bool[Tensor, "query position key"]
     context: Float[Tensor, "query layer position context"]  # logits over the context's tokens, summed over heads
     vectors: Float[Tensor, "query layer position qdim"]  # query projections, before any rotation by position
+    blocks: Float[Tensor, "query layer position dim"]  # the residual stream after each block
     blanks: Float[Tensor, "blank label"]  # scores of queries without content
     answers: tuple[int, ...]
 
@@ -59,12 +60,12 @@ class Training:
 
 @dataclass(frozen=True)
 class Predictor:
-    """A subject, as it is now, behind a context that every query shares, its attention edited or not."""
+    """A subject, as it is now, behind a context that every query shares, its attention modified or not."""
 
     subject: Subject
     prefix: Prefix | None
     training: "Training | None" = None
-    edit: Edit | None = None
+    modification: Modification | None = None
     slots: Sequence[Slot] = ()  # what was trained, with what it was before
 
     def trace(self, prompts: Prompts, tokens: int = 1024, progress: Progress | None = None) -> Trace:
@@ -77,19 +78,16 @@ class Predictor:
         context = torch.empty(total, layers, 2, self.prefix.length if self.prefix else 0, dtype=keep)
         logits = torch.zeros(total, layers, 2, heads, width, dtype=keep)
         keys = torch.zeros(total, 2, width, dtype=torch.bool)
-        outputs: Tensor | None = None
-        vectors: Tensor | None = None
+        whole: dict[str, Tensor] = {}
         longest = max(map(len, prompts.labels))
         for batch in batches([len(query) + longest for query in prompts.queries], tokens):
             queries = [prompts.queries[i] for i in batch]
             ids = self.subject.tensor([query + prompts.labels[0] for query in queries])
             last = torch.tensor([[len(q) - 1, len(q) + len(prompts.labels[0]) - 1] for q in queries])
-            captured = self.subject.run(ids, last.to(ids.device), self.prefix, self.edit)
-            if outputs is None or vectors is None:
-                outputs = torch.empty(total, *captured.outputs.shape[1:], dtype=keep)
-                vectors = torch.empty(total, *captured.vectors.shape[1:], dtype=keep)
-            outputs[batch] = captured.outputs.to("cpu", keep)
-            vectors[batch] = captured.vectors.to("cpu", keep)
+            captured = self.subject.run(ids, last.to(ids.device), self.prefix, self.modification)
+            for name in ("outputs", "vectors", "blocks"):
+                part = getattr(captured, name).to("cpu", keep)
+                whole.setdefault(name, torch.empty(total, *part.shape[1:], dtype=keep))[batch] = part
             context[batch] = captured.context.to("cpu", keep)
             own = captured.logits.shape[-1]
             exist = torch.arange(own) <= last[..., None]  # batch position key
@@ -102,12 +100,18 @@ class Predictor:
                 scores[batch] = self.scores(queries, prompts.labels)
             if progress is not None:
                 progress(len(batch))
-        assert outputs is not None
-        assert vectors is not None
         blanks = self.scores(prompts.blanks, prompts.labels) if prompts.blanks else scores.new_empty(0, scores.shape[1])
-        if not (outputs.isfinite().all() and scores.isfinite().all()):
+        if not (whole["outputs"].isfinite().all() and scores.isfinite().all()):
             raise NotFinite(f"{self.subject.name} gives NaN or infinite numbers in {self.subject.precision}.")
-        return Trace(scores, outputs, logits, keys, context, vectors, blanks, prompts.answers)
+        return Trace(
+            scores=scores,
+            logits=logits,
+            keys=keys,
+            context=context,
+            blanks=blanks,
+            answers=prompts.answers,
+            **whole,
+        )
 
     def scores(self, queries: Sequence[Ids], labels: Sequence[Ids]) -> Float[Tensor, "query label"]:
         """Mean log-probability of label words of any length, each read behind its query."""
@@ -119,7 +123,7 @@ class Predictor:
             rows = torch.tensor(
                 [[len(query) - 1 + i for i in range(len(label))] for query in queries], device=ids.device
             )
-            vocabulary = self.subject.run(ids, rows, self.prefix, self.edit).vocabulary.to(keep).log_softmax(-1)
+            vocabulary = self.subject.run(ids, rows, self.prefix, self.modification).vocabulary.to(keep).log_softmax(-1)
             targets = torch.tensor(label, device=vocabulary.device).expand(len(queries), -1)
             columns.append(vocabulary.gather(-1, targets[..., None])[..., 0].mean(-1).cpu())
         return torch.stack(columns, -1)

@@ -33,8 +33,8 @@ class RandomDirections(Null):
             isotropic_maps(start.logits[:, :, i], end.logits[:, :, i], start.keys[:, i], seed)
             for i in range(len(POSITIONS))
         ]
-        outputs = isotropic(start.outputs, end.outputs, seed)
-        return replace(end, outputs=outputs, logits=torch.stack(maps, 2))
+        outputs, blocks = (isotropic(getattr(start, n), getattr(end, n), seed) for n in ("outputs", "blocks"))
+        return replace(end, outputs=outputs, blocks=blocks, logits=torch.stack(maps, 2))
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class OtherQuery(Null):
             other_query_maps(zero.logits[:, :, i], tuned.logits[:, :, i], zero.keys[:, i], bench.seed)
             for i in range(len(POSITIONS))
         ]
-        outputs = other_query(zero.outputs, tuned.outputs, bench.seed)
-        return replace(tuned, outputs=outputs, logits=torch.stack(maps, 2))
+        outputs, blocks = (other_query(getattr(zero, n), getattr(tuned, n), bench.seed) for n in ("outputs", "blocks"))
+        return replace(tuned, outputs=outputs, blocks=blocks, logits=torch.stack(maps, 2))
 
 
 @dataclass(frozen=True)

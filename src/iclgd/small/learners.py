@@ -58,6 +58,14 @@ def preconditioned(x: X, y: Y, matrix: Float[Tensor, "*#batch dx dx"], steps: in
     return w
 
 
+def preconditioned_steps(x: X, y: Y, matrices: Float[Tensor, "step dx dx"]) -> W:
+    """The same from 0, with a matrix of its own at each step."""
+    w = origin(x, y, None)
+    for matrix in matrices:
+        w = w + descent(w, x, y) @ matrix
+    return w
+
+
 def gdpp(x: X, y: Y, rates: Float[Tensor, " step"], curvatures: Float[Tensor, " step"]) -> W:
     """GD++ (von Oswald 2023, appendix): each step is a GD step and x ← (I − γ S) x with S = (1/N) Σ x_i x_iᵀ.
 

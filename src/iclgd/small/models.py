@@ -8,11 +8,12 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from iclgd.errors import Refusal
-from iclgd.metrics.functions import Predictor, half_square
+from iclgd.metrics.functions import Predict, half_square
 from iclgd.registry import suggest
 from iclgd.small import attention, learners
 from iclgd.small.attention import Weights
 from iclgd.small.kernels import KERNELS
+from iclgd.small.moments import Moments
 from iclgd.small.train import Params
 from iclgd.tasks.regression import Episodes
 
@@ -77,6 +78,13 @@ class Transformer:
         every = attention.states(state, demos, weights, self.layers, self.attention)
         return [state[..., demos:, :] for state in every]
 
+    def moment_loss(self, params: Params, episodes: Moments) -> Float[Tensor, ""]:
+        """The loss of linear attention on tokens of which only the second moment was drawn."""
+        slot = episodes.query.new_zeros(*episodes.query.shape[:-1], self.dy)
+        query = torch.cat([episodes.query, slot], -1)
+        last = attention.query_states(episodes.c, query, Weights(params["qk"], params["pv"]), self.layers)[-1]
+        return half_square(-last[..., -self.dy :], episodes.target)
+
     def predict(self, params: Params, episodes: Episodes) -> Answer:
         return -self.states(params, episodes)[-1][..., -self.dy :]
 
@@ -111,7 +119,7 @@ class DeepFeatures:
         return half_square(self.predict(params, episodes), episodes.target)
 
 
-def predictor(model: Transformer | DeepFeatures, params: Params) -> Predictor:
+def predictor(model: Transformer | DeepFeatures, params: Params) -> Predict:
     return lambda episodes: model.predict(params, episodes)
 
 

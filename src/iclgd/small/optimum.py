@@ -15,7 +15,8 @@ from iclgd.errors import Refusal
 from iclgd.metrics.functions import half_square
 from iclgd.small import learners
 from iclgd.small.learners import W, X, Y
-from iclgd.tasks.regression import Episodes, LinearMap, Regression
+from iclgd.tasks.laws import LinearMap, Quadratic
+from iclgd.tasks.regression import Episodes, Regression
 
 Matrix = Float[Tensor, "dx dx"]
 LinearLearner = Callable[[X, Y], W]
@@ -97,27 +98,66 @@ def risk(learner: LinearLearner, sample: Episodes, task: Regression) -> Tensor:
 def tuned(
     family: Callable[[Tensor], LinearLearner], guess: Float[Tensor, " parameter"], sample: Episodes, task: Regression
 ) -> tuple[Float[Tensor, " parameter"], float]:
-    """(parameters, risk) of the best learner of a family with positive parameters: quasi-Newton on their logarithms."""
+    """(parameters, risk) of the best learner of a family with positive parameters."""
+    return least(lambda p: risk(family(p), sample, task), guess)
+
+
+def least(
+    loss: Callable[[Tensor], Tensor], guess: Float[Tensor, " parameter"]
+) -> tuple[Float[Tensor, " parameter"], float]:
+    """(parameters, loss) at the least loss over positive parameters: quasi-Newton on their logarithms."""
 
     def objective(log_p: np.ndarray) -> tuple[float, np.ndarray]:
-        p = torch.tensor(log_p, dtype=sample.x.dtype, requires_grad=True)
-        value = risk(family(p.exp()), sample, task)
+        p = torch.tensor(log_p, dtype=guess.dtype, requires_grad=True)
+        value = loss(p.exp())
         (slope,) = torch.autograd.grad(value, p)
         return float(value.detach()), slope.double().numpy()
 
     found = minimize(objective, guess.log().double().numpy(), jac=True, method="BFGS")
-    return torch.tensor(found.x, dtype=sample.x.dtype).exp(), float(found.fun)
+    return torch.tensor(found.x, dtype=guess.dtype).exp(), float(found.fun)
+
+
+def best_preconditioners(task: Regression, sample: Episodes, steps: int) -> tuple[Float[Tensor, "step dx dx"], float]:
+    """(matrices, risk) of the best ``steps`` preconditioned steps, each with a matrix of its own.
+
+    One step is in closed form if the family is linear, else fitted to the sample; more are searched from its matrix, by
+    quasi-Newton with limited memory, so the best is a local one.
+    """
+    closed = isinstance(task.function, LinearMap)
+    one = best_preconditioner(task)[0] if closed else fitted_preconditioner(sample)
+    if steps == 1:
+        return one[None], float(risk(lambda x, y: learners.preconditioned(x, y, one.to(x.dtype)), sample, task))
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        p = torch.tensor(flat, dtype=sample.x.dtype).requires_grad_()
+        value = risk(lambda x, y: learners.preconditioned_steps(x, y, p.reshape(steps, *one.shape)), sample, task)
+        (slope,) = torch.autograd.grad(value, p)
+        return float(value.detach()), slope.double().numpy()
+
+    start = one.double().expand(steps, *one.shape).reshape(-1).numpy()
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 300})
+    return torch.tensor(found.x, dtype=sample.x.dtype).reshape(steps, *one.shape), float(found.fun)
 
 
 def first_rate(task: Regression, sample: Episodes) -> float:
     """The best rate of one step: in closed form if the family is linear, else by least squares on the sample."""
     if isinstance(task.function, LinearMap):
         return one_step(task)[0]
+    if not has_linear_part(task):
+        raise Refusal("the best gradient step has rate 0 here: the labels have no linear part; choose another.")
     answer = learners.predict(learners.averaging(sample.x, sample.y), sample.query)
     rate = float((answer * sample.target).sum() / answer.square().sum())
     if rate <= 0:
-        raise Refusal("no gradient step helps on this family: its labels have no linear part; choose another family.")
+        raise Refusal(f"the linear part of these labels is lost in the noise of {len(answer)} episodes; draw more.")
     return rate
+
+
+def has_linear_part(task: Regression) -> bool:
+    """Whether E[y x] is other than 0 given the function: a quadratic of a law that is symmetric about 0 has none.
+
+    E[y_q ŷ_q] of a gradient step is η ‖E[y x]‖² on average, so without one the best rate is 0.
+    """
+    return not isinstance(task.function, Quadratic) or task.inputs.law == "exponential"
 
 
 def best_gd(task: Regression, sample: Episodes, steps: int) -> tuple[float, float]:

@@ -1,35 +1,33 @@
 """Every learner at its best on a family, as predictors to hold a trained model against."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from iclgd.metrics.functions import Predictor
-from iclgd.registry import Registry
+from iclgd.metrics.functions import Predict, half_square
 from iclgd.small import learners, optimum
+from iclgd.small.kernels import KERNELS
+from iclgd.small.known import REFERENCES
 from iclgd.small.optimum import LinearLearner
-from iclgd.tasks.regression import Episodes, LinearMap, Regression
-
-Builder = Callable[[Regression, Episodes, int], dict[str, Predictor]]
-
-REFERENCES: Registry[Builder] = Registry("learner", "iclgd linear train --help")
-"""Each builder takes the family, a sample to tune on, and a number of steps; it names what it returns."""
+from iclgd.small.recurrent import delta_weights, mesa_weights
+from iclgd.tasks.regression import Episodes, Regression
 
 
-def linear(learner: LinearLearner) -> Predictor:
+def linear(learner: LinearLearner) -> Predict:
     return lambda episodes: learners.predict(learner(episodes.x, episodes.y), episodes.query)
 
 
-def _gd(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
+def gd(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     rate = optimum.first_rate(task, sample) if steps == 1 else optimum.best_gd(task, sample, steps)[0]
     return {f"gd ×{steps}": linear(lambda x, y: learners.gd(x, y, rate, steps))}
 
 
-def _gdpp(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
+def gdpp(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     """With one (η, γ) for all steps, and each minimum with its own at every step."""
 
-    def at(rates: Tensor, curvatures: Tensor) -> Predictor:
+    def at(rates: Tensor, curvatures: Tensor) -> Predict:
         return linear(lambda x, y: learners.gdpp(x, y, rates.to(x.dtype), curvatures.to(x.dtype)))
 
     found = {f"gd++ ×{steps}": at(*optimum.best_gdpp(task, sample, steps)[:2])}
@@ -39,42 +37,87 @@ def _gdpp(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor
     return found
 
 
-def _momentum(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
+def momentum(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     guess = torch.tensor([optimum.first_rate(task, sample), 0.3], dtype=sample.x.dtype)
     p, _ = optimum.tuned(lambda p: lambda x, y: learners.momentum(x, y, p[0], p[1], steps), guess, sample, task)
     rate, inertia = p.tolist()
     return {f"momentum ×{steps}": linear(lambda x, y: learners.momentum(x, y, rate, inertia, steps))}
 
 
-def _preconditioned(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
-    """One step with the best matrix: in closed form if the family is linear, else fitted to the sample."""
-    closed = isinstance(task.function, LinearMap)
-    matrix = optimum.best_preconditioner(task)[0] if closed else optimum.fitted_preconditioner(sample)
-    return {"preconditioned gd": linear(lambda x, y: learners.preconditioned(x, y, matrix.to(x.dtype)))}
+def preconditioned(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+    """As many steps as asked for, each with the best matrix of its own."""
+    matrices, _ = optimum.best_preconditioners(task, sample, steps)
+    learner = linear(lambda x, y: learners.preconditioned_steps(x, y, matrices.to(x.dtype)))
+    return {f"preconditioned gd ×{steps}": learner}
 
 
-def _ridge(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
+def ridge(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     guess = torch.tensor([max(task.noise**2, 1e-2)], dtype=sample.x.dtype)
     penalty = optimum.tuned(lambda p: lambda x, y: learners.ridge(x, y, p[0]), guess, sample, task)[0].item()
     return {"ridge": linear(lambda x, y: learners.ridge(x, y, penalty))}
 
 
-def _newton(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
+def newton(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     return {f"newton ×{steps}": linear(lambda x, y: learners.newton(x, y, steps))}
 
 
-def _least_squares(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
+def least_squares(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     return {"least squares": linear(learners.least_squares)}
 
 
-def _averaging(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
+def averaging(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     return {"averaging": linear(learners.averaging)}
+
+
+def mesa(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+    """The mesa layer's last answer: ridge regression, kept up one demonstration after another."""
+    guess = torch.tensor([max(task.noise**2, 1e-2)], dtype=sample.x.dtype)
+    penalty = optimum.tuned(lambda p: lambda x, y: mesa_weights(x, y, p[0])[-1], guess, sample, task)[0].item()
+    return {"mesa": linear(lambda x, y: mesa_weights(x, y, penalty)[-1])}
+
+
+def delta(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+    """The delta rule from 0 at its best rate, the demonstrations read in order and ``steps`` times over."""
+
+    def learner(rate: float | Tensor) -> LinearLearner:
+        return lambda x, y: delta_weights(x.repeat(1, steps, 1), y.repeat(1, steps, 1), rate)[-1]
+
+    size = float(task.inputs.covariance.trace())  # E ‖x‖²: at rate 1/size a demonstration is about fitted
+    guess = torch.tensor([0.5 / size], dtype=sample.x.dtype)
+    rate = optimum.tuned(lambda p: learner(p[0]), guess, sample, task)[0].item()
+    return {f"delta rule ×{steps}": linear(learner(rate))}
+
+
+@dataclass(frozen=True)
+class FunctionalDescent:
+    """Functional gradient descent in a kernel's space at its best rate (Cheng 2024)."""
+
+    kernel: str = "rbf"
+
+    def __post_init__(self) -> None:
+        KERNELS[self.kernel]  # refuses an unknown name
+
+    def __call__(self, task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+        def at(rate: float | Tensor, episodes: Episodes) -> Tensor:
+            kernel = KERNELS[self.kernel]
+            return learners.functional_gd(episodes.x, episodes.y, episodes.query, kernel, rate, steps)
+
+        first = learners.functional_gd(sample.x, sample.y, sample.query, KERNELS[self.kernel], 1.0, 1)
+        fitted = float((first * sample.target).sum() / first.square().sum())  # the best rate of one step
+        guess = torch.tensor([abs(fitted)], dtype=sample.x.dtype)
+        p, _ = optimum.least(lambda p: half_square(at(p[0], sample), sample.target), guess)
+        return {f"kernel {self.kernel} ×{steps}": partial(at, p.item())}
+
+
+def zero(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+    """0, whatever was shown."""
+    return {"zero": lambda episodes: 0 * episodes.query[..., :1].expand(*episodes.query.shape[:-1], task.function.dy)}
 
 
 NEIGHBOURS = 3
 
 
-def nearest(k: int) -> Predictor:
+def nearest(k: int) -> Predict:
     """The mean label of the k nearest demonstrations; constant around a query, so its sensitivity is zero."""
 
     def answer(episodes: Episodes) -> Tensor:
@@ -83,34 +126,29 @@ def nearest(k: int) -> Predictor:
     return answer
 
 
-def _nearest(task: Regression, sample: Episodes, steps: int) -> dict[str, Predictor]:
+def neighbours(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     k = min(NEIGHBOURS, task.demos)
     return {f"{k} nearest": nearest(k)}
 
 
-for _name, _builder in {
-    "gd": _gd,
-    "gd++": _gdpp,
-    "momentum": _momentum,
-    "preconditioned": _preconditioned,
-    "ridge": _ridge,
-    "newton": _newton,
-    "least-squares": _least_squares,
-    "averaging": _averaging,
-    "nearest": _nearest,
-}.items():
-    REFERENCES.add(_name, _builder)
+SIZED = {"gd", "gd++", "momentum", "preconditioned", "ridge", "mesa", "delta"}
+"""Linear learners whose size is tuned: the best size is 0 where the labels have no linear part."""
 
 STEPS = {"gd": (1, 2, 3, 5, 8, 12), "gd++": (2, 3), "momentum": (2, 4), "newton": (1, 2, 3, 4, 6, 8)}
 """The numbers of steps tried for learners that have one; the others are tried once."""
 
 
-def candidates(task: Regression, sample: Episodes) -> dict[str, Predictor]:
-    """All learners, each at the numbers of steps in ``STEPS``. Ridge without noise is least squares and is left out."""
-    found: dict[str, Predictor] = {}
+def candidates(task: Regression, sample: Episodes) -> dict[str, Predict]:
+    """All learners, each at the numbers of steps in ``STEPS``.
+
+    Left out: mesa, which is ridge; ridge without noise, which is least squares; what has no linear part to learn.
+    """
+    idle = {"mesa"} | (set() if task.noise else {"ridge"}) | (set() if optimum.has_linear_part(task) else SIZED)
+    found: dict[str, Predict] = {}
     for name, builder in REFERENCES.items():
-        if name == "ridge" and not task.noise:
+        if name in idle:
             continue
+        build = builder() if isinstance(builder, type) else builder
         for steps in STEPS.get(name, (1,)):
-            found |= builder(task, sample, steps)
+            found |= build(task, sample, steps)
     return found

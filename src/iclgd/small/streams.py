@@ -1,13 +1,13 @@
 """Where training episodes come from: a generator of its own for every purpose, and batches by step for many members."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from iclgd.tasks.regression import Episodes
-
+Drawn = TypeVar("Drawn", bound=tuple[Tensor, ...])  # Episodes, or what stands for them
 TRAINING = 0  # what a generator is for: the first part of its key
 
 
@@ -17,27 +17,28 @@ def generator(*key: int) -> torch.Generator:
 
 
 def stream(
-    members: Sequence[tuple[int, Callable[[int, torch.Generator], Episodes]]], batch: int, ahead: int = 16
-) -> Callable[[int], Episodes]:
+    members: Sequence[tuple[int, Callable[[int, torch.Generator], Drawn]]], batch: int, ahead: int = 16
+) -> Callable[[int], Drawn]:
     """Batches by step for members, each a seed and what it draws from.
 
     A member's data depend on its seed and the step, not on who trains beside it. ``ahead`` steps are drawn in one call
     and held.
     """
-    held: dict[int, list[Episodes]] = {}
+    held: dict[int, list[Drawn]] = {}
 
-    def at(step: int) -> Episodes:
+    def at(step: int) -> Drawn:
         block = step // ahead
         if block not in held:
             held.clear()
             drawn = [draw(batch * ahead, generator(TRAINING, seed, block)) for seed, draw in members]
-            held[block] = [Episodes(*map(torch.stack, zip(*part, strict=True))) for part in _chunks(drawn, ahead)]
+            kind = type(drawn[0])
+            held[block] = [kind(*map(torch.stack, zip(*part, strict=True))) for part in _chunks(drawn, ahead)]
         return held[block][step % ahead]
 
     return at
 
 
-def _chunks(drawn: list[Episodes], parts: int) -> list[list[tuple[Tensor, ...]]]:
+def _chunks(drawn: Sequence[tuple[Tensor, ...]], parts: int) -> list[list[tuple[Tensor, ...]]]:
     """[member] episodes of ``parts`` batches each → [part][member]."""
     split = [list(zip(*(field.chunk(parts) for field in episodes), strict=True)) for episodes in drawn]
     return [list(part) for part in zip(*split, strict=True)]

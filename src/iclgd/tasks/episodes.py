@@ -61,7 +61,7 @@ def draw(task: TextTask, examples: Examples, spec: EpisodeSpec) -> Episode:
     if spec.k > len(examples.train):
         raise Refusal(
             f"{spec.k} demonstrations were asked for, but the training split of {task.name} has {len(examples.train)}: "
-            "lower --k."
+            "lower `k`."
         )
     random = np.random.RandomState(spec.seed)
     order = random.permutation(len(examples.train))
@@ -88,7 +88,7 @@ def _balanced(
         if len(got) < n:
             raise Refusal(
                 f'a balanced draw needs {n} examples of "{task.labels[label]}", but {task.name} has {len(got)}: '
-                "lower --k."
+                "lower `k`."
             )
     return random.permutation(np.concatenate(chosen))
 

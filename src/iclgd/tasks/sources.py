@@ -125,7 +125,7 @@ def load_examples(task: TextTask, beside: Path, data: Path | None = None) -> Exa
     lacking = f"{folder} has no folder {task.name}" if folder else f"the examples of {task.name} are not here"
     if task.hub is not None:
         return _from_hub(task, lacking)
-    raise Refusal(f"{lacking}: put them in a folder {task.name}/ and name its parent with --data or ICLGD_DATA.")
+    raise Refusal(f"{lacking}: put them in a folder {task.name}/ and name its parent with `data` or ICLGD_DATA.")
 
 
 def _split_file(folder: Path, split: str, task: TextTask) -> Path:
@@ -157,7 +157,7 @@ def _from_hub(task: TextTask, lacking: str) -> Examples:
         from datasets import load_dataset
     except ImportError:
         raise Refusal(
-            f"{lacking}: name the folder that holds {task.name}/ with --data or ICLGD_DATA, or install "
+            f"{lacking}: name the folder that holds {task.name}/ with `data` or ICLGD_DATA, or install "
             f'"iclgd[data]" to take {where} from the Hugging Face hub.'
         ) from None
     columns = {name: task.hub.columns.get(name, name) for name in (*task.fields, "label")}
@@ -168,7 +168,7 @@ def _from_hub(task: TextTask, lacking: str) -> Examples:
         except Exception as error:  # the hub's client raises many kinds for one thing: it could not be had
             raise Refusal(
                 f"{lacking}, and {where} could not be had from the Hugging Face hub ({type(error).__name__}): name "
-                f"the folder that holds {task.name}/ with --data or ICLGD_DATA."
+                f"the folder that holds {task.name}/ with `data` or ICLGD_DATA."
             ) from None
         rows = ({name: row.get(column) for name, column in columns.items()} for row in table)
         parts.append(examples_from(task, rows, f"{where}:{split}"))

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from iclgd.labs.compare.sweeps import size_of
 from iclgd.labs.compare.tables import Tables
 from iclgd.labs.compare.view import number
 from iclgd.metrics.differences import Difference, holm
-from iclgd.report.numbers import Size
+from iclgd.report.numbers import Number, Size
 from iclgd.report.numbers import number as plain
 from iclgd.report.page import Entry, Table
+
+SIZES = ("loss", "weight change")
 
 
 class Evidence(Tables):
@@ -90,27 +93,18 @@ class Evidence(Tables):
         """How far training went: loss, size of the weight change, how alike it is with wrong labels."""
         rows: list[list[Entry]] = []
         for choice in self.learners:
-            cells: list[Entry] = []
-            for quantity in ("loss", "weight change", "weight change, right and wrong labels"):
-                arrays = [
-                    one.values
-                    for task in tasks
-                    for one in self.comparison.arrays(
-                        init=self.first, task=task, learner=choice.label, quantity=quantity
-                    ).values()
-                ]
-                means = [_mean_of(values, quantity) for values in arrays]
-                cells.append(Size(sum(means) / len(means), digits=3) if means else "n/a")
-            rows.append([choice.label, *cells])
+            cosines = [
+                np.nanmean(one.values)
+                for task in tasks
+                for one in self.comparison.arrays(
+                    init=self.first, task=task, learner=choice.label, quantity="weight change, right and wrong labels"
+                ).values()
+            ]
+            alike = Number(float(np.mean(cosines))) if cosines else "n/a"
+            sizes = [Size(size_of(self.comparison, choice.label, quantity), digits=3) for quantity in SIZES]
+            rows.append([choice.label, *sizes, alike])
         return Table(["", "loss, last demonstrations", "‖ΔW‖", "cos ΔW, right and wrong labels"], rows)
 
 
 def _p(value: float) -> str:
     return "n/a" if value != value else "< .001" if value < 0.001 else plain(value)
-
-
-def _mean_of(values: np.ndarray, quantity: str) -> float:
-    """Of losses the last quarter, of a weight change its whole length, of cosines their mean."""
-    if quantity == "loss":
-        return float(values[-max(1, len(values) // 4) :].mean())
-    return float(np.linalg.norm(values)) if quantity == "weight change" else float(np.nanmean(values))

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import cycle
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,8 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from iclgd.choices import Choice
-from iclgd.labs.compare.view import Comparison, Estimate
+from iclgd.labs.compare.sweeps import draw_rates, draw_sizes, swept_metrics
+from iclgd.labs.compare.view import Comparison
 from iclgd.metrics.compared import Metric
+from iclgd.metrics.estimates import Estimate
 from iclgd.report.figures import COLOURS, STYLE_OF_INIT, band, figure, styled
 
 NULL_STYLES = ((0, (1, 1.5)), (0, (4, 2)), (0, (3, 1, 1, 1)), (0, (6, 2)))
@@ -30,6 +31,8 @@ def drawings(comparison: Comparison) -> dict[str, Callable[[], Figure]]:
         found["gradients"] = partial(draw_gradients, comparison)
     if len(comparison.spec.rates) > 1:
         found["rates"] = partial(draw_rates, comparison)
+        if swept_metrics(comparison):
+            found["sizes"] = partial(draw_sizes, comparison)
     return found
 
 
@@ -139,48 +142,3 @@ def draw_gradients(comparison: Comparison) -> Figure:
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     return made
-
-
-@styled
-def draw_rates(comparison: Comparison) -> Figure:
-    """Likeness and accuracy against step size, because the published similarities track step size."""
-    spec, init = comparison.spec, comparison.spec.init[0]
-    names, nulls = layered(comparison), drawn_nulls(comparison)
-    shares = {c.label: m.title for c in spec.metrics if (m := c.make()).alone and not m.aside}
-    made, axes = figure(columns=len(names) + 1, width=3.9, height=3.1)
-    swept = [choice for choice in spec.trained if choice.has("rate")]
-    for colour, kind in zip(cycle(COLOURS), dict.fromkeys(choice.kind for choice in swept), strict=False):
-        chosen = sorted((c for c in swept if c.kind == kind), key=lambda c: float(c["rate"]))
-        kept = [c for c in chosen if not any(comparison.diverged(init, task, c.label) for task in spec.task)]
-        rates = [float(choice["rate"]) for choice in kept]
-        for panel, metric in zip(axes[0], names, strict=False):
-            for null, style in zip((None, *nulls), cycle(("-", *NULL_STYLES)), strict=False):
-                what = {"init": init, "metric": metric, **({} if null is None else {"null": null})}
-                found = [comparison.estimate(spec.task, "prompt", learner=c.label, **what) for c in kept]
-                if null is None:
-                    band(panel, rates, *_columns(found), colour, kind)
-                else:
-                    line = {"linestyle": style, "linewidth": 0.9, "label": f"{kind}: {null}"}
-                    panel.plot(rates, [e.mean for e in found], color=colour, **line)
-        for (metric, _), style in zip(shares.items(), cycle(("-", "--", "-.")), strict=False):
-            means = [_mean_over_tasks(comparison, choice.label, metric) for choice in kept]
-            line = {"linestyle": style, "marker": "o", "markersize": 2.5, "label": f"{kind}, {metric}"}
-            axes[0, -1].plot(rates, means, color=colour, **line)
-    for name, style in (("zero-shot", ":"), ("icl", "-.")):
-        for metric in list(shares)[:1]:
-            mean = _mean_over_tasks(comparison, name, metric)
-            axes[0, -1].axhline(mean, color="#555555", linestyle=style, linewidth=0.9, label=name)
-    for panel, title in zip(axes[0], (*names.values(), next(iter(shares.values()), "")), strict=True):
-        panel.set(title=title, xlabel="learning rate", xscale="log")
-    entries: dict[str, Any] = {}  # one entry a label, whatever panel it comes from
-    for panel in axes[0]:
-        entries |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    shown = (list(entries.values()), list(entries))
-    made.legend(*shown, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
-    return made
-
-
-def _mean_over_tasks(comparison: Comparison, learner: str, metric: str) -> float:
-    spec = comparison.spec
-    labels = {"init": spec.init[0], "learner": learner, "metric": metric}
-    return float(np.mean([comparison.estimate([task], None, **labels).mean for task in spec.task]))

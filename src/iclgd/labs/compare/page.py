@@ -32,6 +32,10 @@ CAPTIONS = {
         "Gradient norms",
         "Of the trained parameters, by layer and demonstration, before clipping; first task and seed.",
     ),
+    "sizes": (
+        "Likeness at equal size and at equal loss",
+        "The same learners and rates, against how far their weights went and how low their loss fell.",
+    ),
     "rates": (
         "Likeness and accuracy against learning rate",
         "Likeness that follows the step size says little by itself.",

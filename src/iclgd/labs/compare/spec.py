@@ -70,7 +70,7 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     @classmethod
     def _check(cls, given: Any) -> Any:
         if isinstance(given, dict) and "task" in given:
-            refuse_drawing(unique(given["task"]) or (), given)
+            refuse_drawing(unique(given["task"]) or (), given, cls)
         return given
 
     @model_validator(mode="after")

@@ -8,13 +8,13 @@ h = Σ_i A_i v_i, is f(q) after one step of gradient descent on
 where D is the softmax's denominator. The slides call D a constant; it depends on the query, and so do W₀ and L.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from iclgd.labs.dual.features import gram_root, points
+from iclgd.labs.dual.features import gaussian_gram, gram_root, log_lengths, points, with_query
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Dual:
     labels: Float[Tensor, "*batch pair dv"]  # v_i
     test: Float[Tensor, "*batch feature"]  # φ(q)
     denominator: Float[Tensor, "*batch"]  # D
-    scores: Float[Tensor, "*batch demo"]  # k_i · q, the demonstrations
+    scores: Float[Tensor, "*batch demo"]  # k_i · q of the demonstrations' tokens
     ridge: float = 0.0  # α: the loss has + α/(2η) ‖W‖² more
 
     def loss(self, weights: Float[Tensor, "*batch dv feature"], rate: float) -> Float[Tensor, "*batch"]:
@@ -53,18 +53,6 @@ class Dual:
         return self.predict(self.start)
 
 
-def linear_dual(
-    keys: Float[Tensor, "*batch token dim"],
-    values: Float[Tensor, "*batch token dv"],
-    query: Float[Tensor, "*batch dim"],
-    demos: Bool[Tensor, " token"],
-) -> Dual:
-    """Linear attention Σ_i v_i (k_i · q): φ is the identity and D = 1 (slides; Dai 2022, eq. 6)."""
-    start = values[..., ~demos, :].mT @ keys[..., ~demos, :]
-    scores = (keys[..., demos, :] @ query[..., None])[..., 0]
-    return Dual(start, keys[..., demos, :], values[..., demos, :], query, query.new_ones(query.shape[:-1]), scores)
-
-
 def softmax_dual(
     scores: Float[Tensor, "*batch token"],
     keys: Float[Tensor, "*batch token dim"],
@@ -76,7 +64,8 @@ def softmax_dual(
 
     ``sink`` is one more score that takes weight and gives nothing (GPT-OSS): it enters D and nothing else.
     """
-    return kernel_dual(points(scores, keys), values, demos, None if sink is None else sink - scores.amax(-1))
+    at, middle = points(scores, keys)
+    return kernel_dual(at, values, demos, None if sink is None else sink - middle)
 
 
 def kernel_dual(
@@ -86,38 +75,28 @@ def kernel_dual(
     sink: Float[Tensor, "*batch"] | None = None,
 ) -> Dual:
     """Softmax attention of the first point to the others, with φ(x)·φ(y) = exp(x·y) between all of them."""
-    features = gram_root(at)
-    test, inputs = features[..., 0, :], features[..., 1:, :]
-    scores = (at[..., 1:, :] @ at[..., 0, :, None])[..., 0]
-    denominator = torch.exp(scores).sum(-1)
-    if sink is not None:
-        denominator = denominator + torch.exp(sink)
-    start = values[..., ~demos, :].mT @ inputs[..., ~demos, :] / denominator[..., None, None]
-    return Dual(start, inputs[..., demos, :], values[..., demos, :], test, denominator, scores[..., demos])
+    gram = gaussian_gram(at)
+    unit = with_query(gram_root(gram[..., 1:, 1:]), gram[..., :1, 1:])[..., 0, :, :]
+    return dual_from(unit, at, values, demos, sink)
 
 
-@dataclass(frozen=True)
-class Relu:
-    """x ↦ W₂ relu(W₁ x + b₁) + b₂, the network behind an attention layer."""
+def dual_from(
+    unit: Float[Tensor, "*batch point feature"],
+    at: Float[Tensor, "*batch point coordinate"],
+    values: Float[Tensor, "*batch token dv"],
+    demos: Bool[Tensor, " token"],
+    sink: Float[Tensor, "*batch"] | None = None,
+) -> Dual:
+    """The dual whose φ has the directions ``unit`` and the lengths of the points ``at``.
 
-    w1: Float[Tensor, "hidden dv"]
-    b1: Float[Tensor, " hidden"]
-    w2: Float[Tensor, "out hidden"]
-    b2: Float[Tensor, " out"]
-
-    def __call__(self, x: Float[Tensor, "*batch dv"]) -> Float[Tensor, "*batch out"]:
-        return (x @ self.w1.T + self.b1).relu() @ self.w2.T + self.b2
-
-
-def behind_relu(dual: Dual, network: Relu) -> tuple[Dual, Float[Tensor, "*batch out"]]:
-    """The dual of attention followed by a ReLU network, and the constant to add to its prediction (Ren and Liu, §4).
-
-    Labels become W_F v_i with W_F = W₂ diag(1[W₁ h + b₁ > 0]) W₁, and the constant is W₂ diag(·) b₁ + b₂. Which
-    units are on depends on h itself: the labels of this dual are known only once its prediction is.
+    In units in which φ(q) and the longest φ(k_i) have length 1: φ(k_i) e^(−m), φ(q) e^(−‖q‖²/2) and D e^(−m−‖q‖²/2),
+    with m the largest ‖k_i‖²/2. Numerator and denominator of the prediction have the same units.
     """
-    h = dual.predict(dual.step())
-    on = (h @ network.w1.T + network.b1 > 0).to(h.dtype)  # *batch hidden
-    opened = network.w2 * on[..., None, :]  # *batch out hidden
-    through = opened @ network.w1
-    constant = (opened @ network.b1[..., None])[..., 0] + network.b2
-    return replace(dual, start=through @ dual.start, labels=dual.labels @ through.mT), constant
+    length = log_lengths(at)
+    most = length[..., 1:].amax(-1)  # m
+    inputs = unit[..., 1:, :] * torch.exp(length[..., 1:] - most[..., None])[..., None]
+    scores = (at[..., 1:, :] @ at[..., 0, :, None])[..., 0]
+    logs = scores if sink is None else torch.cat([scores, sink[..., None]], -1)
+    denominator = torch.exp(logs - (most + length[..., 0])[..., None]).sum(-1)
+    start = values[..., ~demos, :].mT @ inputs[..., ~demos, :] / denominator[..., None, None]
+    return Dual(start, inputs[..., demos, :], values[..., demos, :], unit[..., 0, :], denominator, scores[..., demos])

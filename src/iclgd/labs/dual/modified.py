@@ -1,31 +1,38 @@
-"""Attention changed the way one would change its dual's loss: regularised, augmented, with negative samples.
+"""Attention modified the way one would modify its dual's loss: regularised, augmented, with negative samples.
 
 A modification acts on keys and values before the scores, or on the weights after the softmax, and knows the dual
 whose gradient step the modified attention is. At strength 0 each gives the unmodified numbers bit for bit.
 """
 
-import math
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.labs.dual.model import Dual, softmax_dual
-from iclgd.registry import suggest
 
 
 @dataclass(frozen=True)
 class Block:
-    """Which keys are demonstrations, and which key is each query row's own token."""
+    """Which demonstration each key belongs to (−1: the query's own tokens), and which key is each query row's own."""
 
-    demos: Bool[Tensor, " key"]
+    owner: Int[Tensor, " key"]
     own: Int[Tensor, " query"]
+
+    @property
+    def demos(self) -> Bool[Tensor, " key"]:
+        return self.owner >= 0
 
 
 class Modification:
     """A change of attention and of its dual. This one changes nothing; the others override what they change."""
+
+    family: ClassVar[str] = ""
+    """Modifications of one family are shown side by side."""
 
     def states(
         self,
@@ -42,8 +49,11 @@ class Modification:
         """The softmax's weights, changed before the values are summed."""
         return weights
 
-    def dual(self, dual: Dual, own: Float[Tensor, "*batch dv"]) -> Dual:
-        """The dual with the modified loss; ``own`` is the value of the query's own token."""
+    def dual(self, dual: Dual, owner: Int[Tensor, " pair"], own: Float[Tensor, "*batch dv"]) -> Dual:
+        """The dual with the modified loss; ``owner`` says which demonstration each of its pairs belongs to.
+
+        ``own`` is the value of the query's own token.
+        """
         return dual
 
 
@@ -54,12 +64,13 @@ class Regularised(Modification):
     This is what the loss on the slide implies. What the slide prints is `RegularisedSlide`.
     """
 
+    family = "regularised"
     alpha: float = 0.5
 
     def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
         return weights * (1 - self.alpha * (~block.demos).to(weights))
 
-    def dual(self, dual: Dual, own: Tensor) -> Dual:
+    def dual(self, dual: Dual, owner: Tensor, own: Tensor) -> Dual:
         return replace(dual, ridge=self.alpha)
 
 
@@ -71,13 +82,14 @@ class RegularisedSlide(Modification):
     pushes f(q) away from v, not a penalty on W.
     """
 
+    family = "regularised"
     alpha: float = 0.5
 
     def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
         keys = torch.arange(weights.shape[-1], device=weights.device)
         return weights - self.alpha * (keys == block.own.to(weights.device)[:, None]).to(weights)
 
-    def dual(self, dual: Dual, own: Tensor) -> Dual:
+    def dual(self, dual: Dual, owner: Tensor, own: Tensor) -> Dual:
         size = dual.denominator / dual.test.square().sum(-1)  # D / φ(q)·φ(q)
         return replace(
             dual,
@@ -111,6 +123,7 @@ class Augmented(Modification):
     """
 
     c: float = 1.0
+    adapters: Literal["g1", "g2", "both"] = "both"  # which of them there are: of values (g₁), of keys (g₂)
     value: Adapter | None = field(default=None, repr=False)  # in g₁
     key: Adapter | None = field(default=None, repr=False)  # in g₂
 
@@ -124,12 +137,13 @@ class Augmented(Modification):
 
 @dataclass(frozen=True)
 class Negative(Modification):
-    """Each demonstration's value loses β times the mean value of k negatives: v_i − (β/k) Σ_{j∈N} v_j.
+    """Each demonstration's value loses β times the mean value of its negatives: v_i − (β/|N(i)|) Σ_{j∈N(i)} v_j.
 
-    N are the k demonstrations with the lowest scores for this query, the same for every i, where the slide has a set
-    N(i) for each: a demonstration may be its own negative. A mask that leaves fewer than k gives their mean. The loss
-    that gives this has the term v_jᵀ W φ(k_i), the negative's label on the demonstration's input; the slide prints
-    φ(k_j), and after its formula a −αI that belongs to the regularised model.
+    N(i) are the k other demonstrations with the lowest scores for this query, fewer where a mask leaves fewer. In a
+    prompt a demonstration has several tokens: its score and its value are the means over those that are seen, and all
+    its tokens have the same negatives. The loss that gives this has the term v_jᵀ W φ(k_i), the negative's label on
+    the demonstration's input; the slide prints φ(k_j), and after its formula a −αI that belongs to the regularised
+    model. How the slide chooses N(i) it does not say.
     """
 
     k: int = 3
@@ -139,25 +153,70 @@ class Negative(Modification):
         if self.k < 1:
             raise Refusal(f"negative samples need k of at least 1, not {self.k}.")
 
-    def chosen(self, scores: Tensor, demos: Tensor) -> tuple[Tensor, Tensor]:
-        """Indices of the negatives, and 1/k for each (0 where a mask leaves fewer than k)."""
-        hidden = scores <= torch.finfo(scores.dtype).min / 2
-        left = scores.masked_fill(hidden | ~demos.to(scores.device), torch.inf)
-        lowest, index = left.topk(min(self.k, scores.shape[-1]), largest=False, dim=-1)
-        there = lowest.isfinite().to(scores.dtype)
-        return index, there / there.sum(-1, keepdim=True).clamp_min(1)
+    def order(self, scores: Float[Tensor, "*batch demo"]) -> Float[Tensor, "*batch demo"]:
+        """Demonstrations with lower numbers are taken first."""
+        return scores
+
+    def sets(
+        self, scores: Float[Tensor, "*batch demo"], seen: Bool[Tensor, "*batch demo"]
+    ) -> Float[Tensor, "*batch demo demo"]:
+        """Row i has 1/|N(i)| for each j in N(i), and 0 for the others, i among them."""
+        rank = self.order(scores).masked_fill(~seen, torch.inf).argsort(-1).argsort(-1)
+        last = self.k + (rank < self.k).long()  # who is among the first k takes one more in its own place
+        chosen = (rank[..., None, :] < last[..., :, None]) & seen[..., None, :]
+        chosen = chosen & ~torch.eye(rank.shape[-1], dtype=torch.bool, device=rank.device)
+        return chosen.to(scores) / chosen.sum(-1, keepdim=True).clamp_min(1)
 
     def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
-        index, part = self.chosen(scores, block.demos)
-        mass = (weights * block.demos.to(weights)).sum(-1, keepdim=True)
-        return weights.scatter_add(-1, index, (-self.beta * mass * part).to(weights))
+        work = torch.promote_types(weights.dtype, torch.float32)
+        member = membership(block.owner).to(weights.device, work)  # key demo
+        seen = ((scores > torch.finfo(scores.dtype).min / 2) & block.demos.to(scores.device)).to(work)
+        tokens = seen @ member  # *batch query demo
+        means = (torch.where(seen > 0, scores, 0).to(work) @ member) / tokens.clamp_min(1)
+        taken = ((weights.to(work) @ member)[..., None, :] @ self.sets(means, tokens > 0))[..., 0, :]
+        less = (taken / tokens.clamp_min(1)) @ member.mT * seen
+        return weights - (self.beta * less).to(weights)
 
-    def dual(self, dual: Dual, own: Tensor) -> Dual:
-        everyone = torch.ones(dual.scores.shape[-1], dtype=torch.bool)
-        index, part = self.chosen(dual.scores, everyone)
-        negatives = dual.labels.gather(-2, index[..., None].expand(*index.shape, dual.labels.shape[-1]))
-        mean = (negatives * part[..., None]).sum(-2, keepdim=True)
-        return replace(dual, labels=dual.labels - self.beta * mean)
+    def dual(self, dual: Dual, owner: Tensor, own: Tensor) -> Dual:
+        member = membership(owner).to(dual.labels)  # pair demo
+        tokens = member.sum(0)
+        means = member.mT @ dual.labels / tokens.clamp_min(1)[:, None]  # *batch demo dv
+        sets = self.sets((dual.scores @ member) / tokens.clamp_min(1), (tokens > 0).expand(*means.shape[:-1]))
+        return replace(dual, labels=dual.labels - self.beta * (member @ (sets @ means)))
+
+
+@dataclass(frozen=True)
+class Arbitrary(Negative):
+    """A control for `Negative`: k demonstrations that have nothing to do with scores, drawn once by ``seed``."""
+
+    family = "negative"
+    seed: int = 0
+
+    def order(self, scores: Tensor) -> Tensor:
+        drawn = np.random.default_rng(self.seed).permutation(scores.shape[-1])  # torch's generator is shut inside vmap
+        return torch.tensor(drawn).to(scores).expand_as(scores)
+
+
+@dataclass(frozen=True)
+class Centred(Modification):
+    """A control for `Negative`: v_i − β v̄, with v̄ the mean value of all demonstrations' tokens that are seen."""
+
+    family = "negative"
+    beta: float = 1.0
+
+    def weights(self, weights: Tensor, scores: Tensor, block: Block) -> Tensor:
+        demos = block.demos.to(weights.device)
+        seen = ((scores > torch.finfo(scores.dtype).min / 2) & demos).to(weights)
+        part = seen / seen.sum(-1, keepdim=True).clamp_min(1)
+        return weights - self.beta * (weights * demos).sum(-1, keepdim=True) * part
+
+    def dual(self, dual: Dual, owner: Tensor, own: Tensor) -> Dual:
+        return replace(dual, labels=dual.labels - self.beta * dual.labels.mean(-2, keepdim=True))
+
+
+def membership(owner: Int[Tensor, " key"]) -> Float[Tensor, "key demo"]:
+    """1 where a key is a demonstration's; a key of the query's own (−1) has a row of zeros."""
+    return (owner[:, None] == torch.arange(max(int(owner.max()) + 1, 1), device=owner.device)).float()
 
 
 def attend(
@@ -165,13 +224,13 @@ def attend(
     keys: Float[Tensor, "*batch key dim"],
     values: Float[Tensor, "*batch key dv"],
     block: Block,
-    change: Modification,
+    modification: Modification,
     inputs: Float[Tensor, "*batch key din"] | None = None,
 ) -> Float[Tensor, "*batch query dv"]:
     """Softmax attention with a modification."""
-    keys, values = change.states(keys, values, inputs)
+    keys, values = modification.states(keys, values, inputs)
     scores = queries @ keys.mT / keys.shape[-1] ** 0.5
-    return change.weights(scores.softmax(-1), scores, block) @ values
+    return modification.weights(scores.softmax(-1), scores, block) @ values
 
 
 def dual_of(
@@ -179,44 +238,11 @@ def dual_of(
     keys: Float[Tensor, "*batch key dim"],
     values: Float[Tensor, "*batch key dv"],
     block: Block,
-    change: Modification,
+    modification: Modification,
     inputs: Float[Tensor, "*batch key din"] | None = None,
 ) -> Dual:
     """The dual of one row of `attend`."""
-    keys, values = change.states(keys, values, inputs)
+    keys, values = modification.states(keys, values, inputs)
     scores = (keys @ query[..., None])[..., 0] / keys.shape[-1] ** 0.5
-    return change.dual(softmax_dual(scores, keys, values, block.demos), values[..., int(block.own), :])
-
-
-MODIFICATIONS = {
-    "plain": Modification,
-    "regularised": Regularised,
-    "regularised-slide": RegularisedSlide,
-    "augmented": Augmented,
-    "negative": Negative,
-}
-
-
-def parse(text: str) -> Modification:
-    """`negative:k=3,beta=0.5` and the like; what is not said keeps its default."""
-    name, _, rest = text.partition(":")
-    if name not in MODIFICATIONS:
-        raise Refusal(f'no modification "{name}". {suggest(name, MODIFICATIONS)}There are {", ".join(MODIFICATIONS)}.')
-    kind = MODIFICATIONS[name]
-    known: dict[str, type] = {f.name: type(f.default) for f in fields(kind) if f.repr} if is_dataclass(kind) else {}
-    given: dict[str, float] = {}
-    for part in filter(None, rest.split(",")):
-        key, _, value = part.partition("=")
-        if key in given:
-            raise Refusal(f"{name} has {key} twice; give it once.")
-        if key not in known:
-            has = f"It has {' and '.join(known)}." if known else "It has none."
-            raise Refusal(f'{name} has no setting "{key}". {has}')
-        try:
-            given[key] = known[key](value)
-        except ValueError:
-            kind_of = "whole number" if known[key] is int else "number"
-            raise Refusal(f'{key} of {name} is a {kind_of}, not "{value}".') from None
-        if not math.isfinite(given[key]):
-            raise Refusal(f'{key} of {name} is a finite number, not "{value}".')
-    return kind(**given)
+    plain = softmax_dual(scores, keys, values, block.demos)
+    return modification.dual(plain, block.owner[block.demos], values[..., int(block.own), :])

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from iclgd.labs.dual.heads import owners
 from iclgd.labs.dual.modified import Adapter, Augmented, Block, Modification
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor
@@ -15,15 +16,15 @@ from iclgd.prompts import Prompts
 
 
 @dataclass(frozen=True)
-class Change:
-    """A modification as an edit of every head, for sequences behind a prefix of bos and demonstrations.
+class ModifiedHeads:
+    """A modification of every head, for sequences behind a prefix of bos and demonstrations.
 
-    Demonstrations are the prefix after its bos; the query's own tokens are bos and what follows the prefix.
+    ``owner`` says which demonstration each token of the prefix belongs to; bos (−1) and what follows the prefix are
+    the query's own.
     """
 
     modification: Modification
-    bos: int
-    prefix: int
+    owner: Int[Tensor, " prefix"]
 
     def states(
         self, keys: Float[Tensor, "batch keyhead key dim"], values: Float[Tensor, "batch keyhead key dim"]
@@ -34,13 +35,13 @@ class Change:
         self, weights: Float[Tensor, "batch head query key"], scores: Float[Tensor, "batch head query key"]
     ) -> Float[Tensor, "batch head query key"]:
         queries, keys = weights.shape[-2:]
-        index = torch.arange(keys, device=weights.device)
-        demos = (index >= self.bos) & (index < self.prefix)
-        return self.modification.weights(weights, scores, Block(demos, index[keys - queries :]))
+        owner = torch.nn.functional.pad(self.owner, (0, keys - len(self.owner)), value=-1).to(weights.device)
+        place = torch.arange(keys - queries, keys, device=weights.device)
+        return self.modification.weights(weights, scores, Block(owner, place))
 
 
 @dataclass(frozen=True)
-class Modified:
+class ModifiedInContext:
     """The model as it is after reading the demonstrations, its attention modified for every token of the query.
 
     The demonstrations themselves are read with the model's own attention: for their tokens there is no query yet.
@@ -50,16 +51,17 @@ class Modified:
 
     @contextmanager
     def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:
-        context = prompts.context
-        edit = Change(self.modification, len(prompts.bos), len(context))
-        yield Predictor(subject, subject.encode(context), edit=edit)
+        heads = ModifiedHeads(self.modification, owners(prompts, ()))
+        yield Predictor(subject, subject.encode(prompts.context), modification=heads)
 
 
-def fitted(modification: Modification, subject: Subject, seed: int = 0) -> Modification:
+def with_adapters(modification: Modification, subject: Subject, seed: int = 0) -> Modification:
     """An augmented attention without adapters gets untrained ones that fit the model's heads; others stay."""
     if not isinstance(modification, Augmented) or modification.value or modification.key:
         return modification
     size = int(getattr(subject.layout.config, "head_dim", None) or 0)
     size = size or subject.layout.config.hidden_size // subject.layout.heads
     g = torch.Generator().manual_seed(seed)
-    return replace(modification, value=Adapter.random(size, size, size, g), key=Adapter.random(size, size, size, g))
+    made = {part: Adapter.random(size, size, size, g) for part in ("g1", "g2")}
+    kept = {part: made[part] if modification.adapters in (part, "both") else None for part in made}
+    return replace(modification, value=kept["g1"], key=kept["g2"])

@@ -10,23 +10,18 @@ from torch import Tensor
 from torch.func import vmap
 
 from iclgd.errors import Refusal
-from iclgd.labs.dual.modified import (
-    Adapter,
-    Augmented,
-    Block,
-    Modification,
-    Negative,
-    Regularised,
-    RegularisedSlide,
-    attend,
-)
+from iclgd.labs.dual.modified import Adapter, Augmented, Block, Modification, attend
 from iclgd.registry import suggest
+from iclgd.small.learners import preconditioned
+from iclgd.small.learners import predict as predict_linear
+from iclgd.small.optimum import fitted_preconditioner
 from iclgd.small.streams import generator, stream
 from iclgd.small.train import Adam, Params, stack, train
 from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, Regression
 
 HIDDEN = 32  # units of a parallel adapter
-TESTING = 20  # what a generator is for: the first part of its key
+TESTING, FITTING = 20, 21  # what a generator is for: the first part of its key
+FITTED = 2**15  # episodes that the reference's matrix is fitted on
 
 
 @dataclass(frozen=True)
@@ -75,38 +70,23 @@ def find_task(name: str, dx: int, demos: int) -> Regression:
         known = [*LINKS, *(f for f in FAMILIES if f != "linear")]
         raise Refusal(f'no regression "{name}". {suggest(name, known)}There are {", ".join(known)}.')
     if name.startswith("sine") and dx != 1:
-        raise Refusal(f"{name} has one input, not {dx}: give --dx 1.")
+        raise Refusal(f"{name} has one input, not {dx}: give `dx` 1.")
     return FAMILIES[name](dx, 1, demos, 0.0)
 
 
-@dataclass(frozen=True)
-class Arm:
-    """One curve of a panel: its name and its modification, with the parallel adapters that are trained, if any."""
-
-    panel: str
-    name: str
-    fixed: Modification  # Augmented where there are adapters
-    adapters: tuple[str, ...] = ()  # of g1 (values) and g2 (keys)
-
-    def modification(self, params: Params) -> Modification:
-        if not self.adapters:
-            return self.fixed
-        made = {g: Adapter(params[f"{g}_w1"], params[f"{g}_w2"]) for g in self.adapters}
-        assert isinstance(self.fixed, Augmented)
-        return replace(self.fixed, value=made.get("g1"), key=made.get("g2"))
+def adapters_of(modification: Modification) -> tuple[str, ...]:
+    """Which parallel adapters are trained with the layer: g1 on values, g2 on keys."""
+    if not isinstance(modification, Augmented):
+        return ()
+    return ("g1", "g2") if modification.adapters == "both" else (modification.adapters,)
 
 
-PANELS = ("regularised", "augmented", "negative")
-PLAIN = Modification()
-NORMAL = Arm("", "normal", PLAIN)
-ARMS = (
-    *(Arm("regularised", f"α = {a:g}", Regularised(a)) for a in (0.5, -0.5)),
-    *(Arm("regularised", f"slide, α = {a:g}", RegularisedSlide(a)) for a in (0.5, -0.5)),
-    Arm("augmented", "g₁", Augmented(), ("g1",)),
-    Arm("augmented", "g₂", Augmented(), ("g2",)),
-    Arm("augmented", "g₁ and g₂", Augmented(), ("g1", "g2")),
-    *(Arm("negative", f"k = {k}, β = {b:g}", Negative(k, b)) for k in (1, 3) for b in (0.1, 0.5)),
-)
+def with_params(modification: Modification, params: Params) -> Modification:
+    """The modification with its adapters as they are trained now."""
+    made = {g: Adapter(params[f"{g}_w1"], params[f"{g}_w2"]) for g in adapters_of(modification)}
+    if not isinstance(modification, Augmented):
+        return modification
+    return replace(modification, value=made.get("g1"), key=made.get("g2"))
 
 
 def start(dim: int, seed: int, adapters: tuple[str, ...] = ()) -> Params:
@@ -119,56 +99,72 @@ def start(dim: int, seed: int, adapters: tuple[str, ...] = ()) -> Params:
     return params
 
 
-def predict(params: Params, episodes: Episodes, arm: Arm) -> Float[Tensor, "batch dy"]:
+def predict(params: Params, episodes: Episodes, modification: Modification) -> Float[Tensor, "batch dy"]:
     """The label slot of W_V X softmax((W_K X)ᵀ W_Q x_q / √d), X the demonstrations (x, y) and the query (x, 0)."""
     asked = torch.cat([episodes.query, torch.zeros_like(episodes.target)], -1)
     tokens = torch.cat([torch.cat([episodes.x, episodes.y], -1), asked], -2)  # batch demo+1 dim
     count = tokens.shape[-2]
-    block = Block(torch.arange(count) < count - 1, torch.tensor([count - 1]))
+    block = Block(torch.cat([torch.arange(count - 1), torch.tensor([-1])]), torch.tensor([count - 1]))
     queries, keys, values = (t @ params[n].mT for n, t in (("query", asked), ("key", tokens), ("value", tokens)))
-    out = attend(queries, keys, values, block, arm.modification(params), tokens)
+    out = attend(queries, keys, values, block, with_params(modification, params), tokens)
     return out[..., 0, -episodes.target.shape[-1] :]
 
 
-def loss(params: Params, episodes: Episodes, arm: Arm) -> Tensor:
+def loss(params: Params, episodes: Episodes, modification: Modification) -> Tensor:
     """Mean squared error."""
-    return (predict(params, episodes, arm) - episodes.target[..., 0, :]).square().mean()
+    return (predict(params, episodes, modification) - episodes.target[..., 0, :]).square().mean()
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an arm is trained; an epoch is a number of steps on fresh episodes."""
+    """How a layer is trained; an epoch is a number of steps on fresh episodes."""
 
     epochs: int = 100
     steps: int = 20
     batch: int = 128
     rate: float = 1e-2
-    test: int = 4096
+    episodes: int = 4096  # to test on
 
 
-def curves(sources: Sequence[Source], arm: Arm, recipe: Recipe) -> Float[Tensor, "epoch seed"]:
-    """Test loss before training and after each epoch, a seed for every source, all trained at once.
+def curves(
+    members: Sequence[tuple[int, Source]], modification: Modification, recipe: Recipe
+) -> Float[Tensor, "epoch member"]:
+    """Test loss before training and after each epoch, for members given by seed and source, all trained at once.
 
-    The episodes of a step do not depend on the arm, so arms are compared on the same data from the same start.
+    The episodes of a step do not depend on the modification, so modifications are compared on the same data from the
+    same start; nor do they depend on who trains beside a member. A seed that diverges ends in nan.
     """
-    drawn = [source.held(seed, recipe.test) for seed, source in enumerate(sources)]
-    held = Episodes(*map(torch.stack, zip(*drawn, strict=True)))  # [seed, episode, ...]
+    drawn = [source.held(seed, recipe.episodes) for seed, source in members]
+    held = Episodes(*map(torch.stack, zip(*drawn, strict=True)))  # [member, episode, ...]
     dim = held.x.shape[-1] + held.y.shape[-1]
 
     def watch(now: Params) -> dict[str, Tensor]:
-        return {"test": vmap(lambda one, asked: loss(one, asked, arm))(now, held)}
+        return {"test": vmap(lambda one, asked: loss(one, asked, modification))(now, held)}
 
     done = train(
-        lambda one, episodes: loss(one, episodes, arm),
-        stack([start(dim, seed, arm.adapters) for seed in range(len(sources))]),
-        stream([(seed, source.train.draw) for seed, source in enumerate(sources)], recipe.batch),
+        lambda one, episodes: loss(one, episodes, modification),
+        stack([start(dim, seed, adapters_of(modification)) for seed, _ in members]),
+        stream([(seed, source.train.draw) for seed, source in members], recipe.batch),
         recipe.epochs * recipe.steps,
-        Adam(torch.full((len(sources),), recipe.rate)),
+        Adam(torch.full((len(members),), recipe.rate)),
         watch,
         recipe.steps,
     )
-    found = torch.stack([done.watched[step]["test"] for step in sorted(done.watched)])
-    bad = [seed for seed, last in enumerate(found[-1].isfinite()) if not last]
-    if bad:
-        raise Refusal(f"{arm.name} diverged for seeds {bad} with learning rate {recipe.rate:g}; lower --rate.")
-    return found
+    return torch.stack([done.watched[step]["test"] for step in sorted(done.watched)])
+
+
+def centred(episodes: Episodes) -> tuple[Episodes, Float[Tensor, "*batch 1 dy"]]:
+    """Episodes with the demonstrations' mean input and label taken off everything, and that mean label."""
+    x, y = episodes.x.mean(-2, keepdim=True), episodes.y.mean(-2, keepdim=True)
+    return Episodes(episodes.x - x, episodes.y - y, episodes.query - x, episodes.target - y), y
+
+
+def gd_reference(source: Source, seed: int, episodes: int) -> Float[Tensor, ""]:
+    """Test loss of one gradient step, ȳ + Σ_i (y_i − ȳ) (x_i − x̄)ᵀ A (x_q − x̄) / N, on the episodes of `curves`.
+
+    What a centred, preconditioned step can do without any softmax: A is fitted by least squares to training episodes.
+    """
+    matrix = fitted_preconditioner(centred(source.train.draw(FITTED, generator(FITTING, seed)))[0])
+    held, _ = centred(source.held(seed, episodes))
+    answers = predict_linear(preconditioned(held.x, held.y, matrix.to(held.x)), held.query)
+    return (answers - held.target).square().mean()

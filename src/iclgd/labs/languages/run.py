@@ -13,7 +13,7 @@ from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.metrics import functions as compare
-from iclgd.metrics.functions import Predictor, View, half_square
+from iclgd.metrics.functions import Predict, View, half_square
 from iclgd.registry import suggest
 from iclgd.small import construct
 from iclgd.small.attention import Weights
@@ -183,7 +183,7 @@ def _start(e: Experiment, model: Transformer, seed: int) -> Params:
 
 
 def _learners(
-    everyone: list[dict[str, Predictor]], held: list[Episodes], mixed: list[Episodes], views: list[dict[str, View]]
+    everyone: list[dict[str, Predict]], held: list[Episodes], mixed: list[Episodes], views: list[dict[str, View]]
 ) -> dict[str, dict[str, list[float]]]:
     """Every learner's row; ``mixed`` are the held-out episodes with their labels shuffled."""
     table: dict[str, dict[str, list[float]]] = {}

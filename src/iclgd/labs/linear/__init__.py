@@ -1,5 +1,18 @@
-"""Linear self-attention that is gradient descent: constructions, closed forms, training, comparisons.
+"""Self-attention trained on regressions, held against the learners it may have become.
 
 Conventions of the whole lab: demonstrations are rows, x [demo, dx] and y [demo, dy]; losses carry the factor ½;
 gradients are means over demonstrations, so a rate η here is von Oswald's η and his printed "best lr" is η / N.
 """
+
+from iclgd.lab import LABS
+
+LABS.add(
+    "linear train",
+    "iclgd.labs.linear.lab:TRAIN",
+    "Train self-attention on regressions; which learner has it become?",
+)
+LABS.add(
+    "linear optimum",
+    "iclgd.labs.linear.lab:OPTIMUM",
+    "The best that each learner can do on a linear family, without training.",
+)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from iclgd.errors import Refusal
-from iclgd.metrics.functions import Predictor
+from iclgd.metrics.functions import Predict
 from iclgd.registry import suggest
 from iclgd.small.languages.autoencoder import Autoencoder, train_autoencoder
 from iclgd.small.languages.automaton import MOST_WORDS, Language, decode
@@ -99,7 +99,7 @@ class Prepared:
     """Of one step of plain GD."""
     matrices: list[Tensor | None]
     """The best preconditioners; none for one-hot words, which are too wide."""
-    learners: list[dict[str, Predictor]]
+    learners: list[dict[str, Predict]]
     autoencoder: dict[str, Any]
     """The autoencoder's validation curves, where there is one."""
     examples: dict[str, list[str]]

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from iclgd.metrics.functions import Predictor, half_square
+from iclgd.metrics.functions import Predict, half_square
 from iclgd.small import learners
 from iclgd.small.references import NEIGHBOURS, linear, nearest
 from iclgd.tasks.regression import Episodes
@@ -22,12 +22,12 @@ def best_penalty(sample: Episodes) -> float:
     return float(PENALTIES[int(torch.tensor(losses).argmin())])
 
 
-def no_context(classifier: Float[Tensor, " dx"]) -> Predictor:
+def no_context(classifier: Float[Tensor, " dx"]) -> Predict:
     """w·x_q: what can be answered without looking at a demonstration."""
     return lambda episodes: (episodes.query @ classifier.to(episodes.query.dtype))[..., None]
 
 
-def references(sample: Episodes, rate: float, matrix: Matrix | None) -> dict[str, Predictor]:
+def references(sample: Episodes, rate: float, matrix: Matrix | None) -> dict[str, Predict]:
     """Learners by name: ridge tuned on the sample, preconditioned GD only if its matrix is given."""
     penalty, k = best_penalty(sample), min(NEIGHBOURS, sample.x.shape[-2])
     found = {"gd": linear(lambda x, y: learners.gd(x, y, rate))}

@@ -1,12 +1,12 @@
-"""Rows 14–23 of the checklist: identities in float64 on sizes that hypothesis draws."""
+"""The identities of Ren and Liu in float64 on sizes that hypothesis draws."""
 
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iclgd.labs.dual.chain import Layer, run, run_by_duals
-from iclgd.labs.dual.features import directions, gram_root, log_random_variance, points, random_scores
-from iclgd.labs.dual.model import Dual, Relu, behind_relu, linear_dual, softmax_dual
+from iclgd.labs.dual.features import directions, log_random_variance, random_scores
+from iclgd.labs.dual.model import Dual, softmax_dual
+from iclgd.labs.dual.theorems import AttentionLayer, Relu, behind_relu, chain, chain_by_duals, linear_dual
 from iclgd.small.theorems.duality import error_signals, linear_attention
 
 TIGHT = 1e-12
@@ -100,26 +100,6 @@ def test_a_sink_takes_weight_and_gives_nothing(seed: int, demos: int, own: int, 
     assert close(dual.predict(dual.step()), weights @ values, values)
 
 
-@given(seeds, sizes, sizes, st.sampled_from([0.1, 1.0, 3.0]))
-@quick
-def test_the_gram_root_is_a_feature_map_of_the_exponential_kernel(
-    seed: int, tokens: int, dim: int, scale: float
-) -> None:
-    at = normal(seed, (tokens + 1, dim))[0] * scale / dim**0.5
-    features, gram = gram_root(at), torch.exp(at @ at.T)
-    assert close(features @ features.T, gram, gram, 1e-11)
-    assert ((features @ features[0]) / gram[0] - 1).abs().max() <= 1e-13  # the query's row, relative to each entry
-
-
-@given(seeds, sizes, sizes, scales)
-@quick
-def test_points_give_every_score_its_weight(seed: int, tokens: int, dim: int, scale: float) -> None:
-    scores, keys, *_ = head(seed, tokens, 1, dim, 1, scale)
-    at = points(scores, keys)
-    assert torch.exp(at @ at.T).isfinite().all()
-    assert close(torch.exp(at[1:] @ at[0]), torch.exp(scores - scores.max()), torch.ones(1))
-
-
 @given(seeds, sizes, sizes, sizes, sizes, sizes, scales)
 @quick
 def test_attention_with_a_relu_network_behind_it_is_one_gradient_step_on_other_labels(
@@ -146,11 +126,11 @@ def test_several_layers_are_a_chain_of_duals(
     for layer in range(depth):
         maps = [w / dim**0.5 for w in normal(seed + layer, *[(dim, dim)] * 3)]
         behind = Relu(*normal(seed - layer - 1, (2 * dim, dim), (2 * dim,), (dim, 2 * dim), (dim,)))
-        layers.append(Layer(*maps, behind if network else None, residual))
+        layers.append(AttentionLayer(*maps, behind if network else None, residual))
     seen = torch.ones(length, length, dtype=torch.bool)
     seen = seen.tril() if causal else seen
-    wanted = run(layers, tokens, seen)
-    assert close(run_by_duals(layers, tokens, seen, torch.arange(length) < demos), wanted, wanted, 1e-11)
+    wanted = chain(layers, tokens, seen)
+    assert close(chain_by_duals(layers, tokens, seen, torch.arange(length) < demos), wanted, wanted, 1e-11)
 
 
 def test_random_features_are_unbiased_and_vary_as_predicted() -> None:

@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 from iclgd.errors import Refusal
 from iclgd.metrics.functions import half_square
 from iclgd.small import learners, optimum
-from iclgd.tasks.regression import (
-    KURTOSIS,
-    Inputs,
-    LinearMap,
-    Regression,
-    Sine,
-)
+from iclgd.tasks.laws import KURTOSIS, Inputs, LinearMap, Sine
+from iclgd.tasks.regression import Regression
 
 torch.set_num_threads(1)
 F64 = torch.float64

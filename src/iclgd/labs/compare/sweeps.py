@@ -1,0 +1,122 @@
+"""Figures of a sweep of learning rates: at equal rate, at equal size of the weight change, at equal loss."""
+
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from iclgd.choices import Choice
+from iclgd.labs.compare.view import Comparison
+from iclgd.metrics import OWN
+from iclgd.metrics.estimates import Estimate
+from iclgd.report.figures import COLOURS, band, figure, styled
+
+# beside a learner's own line: another query's update, and its own trajectory computed again in a wider format
+BESIDE = {
+    "another query's update": ({"null": "other-query"}, (0, (1, 1.5))),
+    "itself, in wider precision": ({"floor": "other precision"}, (0, (3, 1, 1, 1))),
+}
+LIKENESS = ("SimAOU", "SimAM_delta", "contrast-AOU")
+
+
+def swept(comparison: Comparison) -> dict[str, list[Choice]]:
+    """The learners of each kind that have a rate, slowest first, without those that diverged."""
+    spec, found = comparison.spec, dict[str, list[Choice]]()
+    for choice in sorted((c for c in spec.trained if c.has("rate")), key=lambda c: float(c["rate"])):
+        if not any(comparison.diverged(spec.init[0], task, choice.label) for task in spec.task):
+            found.setdefault(choice.kind, []).append(choice)
+    return found
+
+
+def likeness(comparison: Comparison, chosen: list[Choice], metric: str, **what: str) -> list[Estimate]:
+    spec = comparison.spec
+    labels = {"init": spec.init[0], "metric": metric, **what}
+    return [comparison.estimate(spec.task, spec.position, learner=c.label, **labels) for c in chosen]
+
+
+def swept_metrics(comparison: Comparison) -> list[str]:
+    """The likenesses that are drawn against rate and size: three of this package's, and all of other packages'."""
+    ours = {name for name, *_ in OWN} - set(LIKENESS)
+    return [name for name, metric in comparison.metrics.items() if metric.by == "layer" and name not in ours]
+
+
+@styled
+def draw_rates(comparison: Comparison) -> Figure:
+    """Likeness and accuracy against step size, because the published similarities track step size."""
+    names = swept_metrics(comparison)
+    made, axes = figure(columns=len(names) + 1, width=3.6, height=3.1)
+    for colour, (kind, chosen) in zip(cycle(COLOURS), swept(comparison).items(), strict=False):
+        rates = [float(choice["rate"]) for choice in chosen]
+        for panel, metric in zip(axes[0], names, strict=False):
+            _line(panel, rates, likeness(comparison, chosen, metric), colour, kind)
+            for title, (what, dashes) in BESIDE.items():
+                means = [e.mean for e in likeness(comparison, chosen, metric, **what)]
+                panel.plot(rates, means, color=colour, linestyle=dashes, linewidth=0.9, label=f"{kind}: {title}")
+        for metric, style in (("accuracy", "-"), ("calibrated", "--")):
+            means = [_over_tasks(comparison, choice.label, metric) for choice in chosen]
+            looks: dict[str, Any] = {"linestyle": style, "marker": "o", "markersize": 2.5}
+            axes[0, -1].plot(rates, means, color=colour, label=f"{kind}, {metric}", **looks)
+    for name, style in (("zero-shot", ":"), ("icl", "-.")):
+        mean = _over_tasks(comparison, name, "accuracy")
+        axes[0, -1].axhline(mean, color="#555555", linestyle=style, linewidth=0.9, label=name)
+    titles = [comparison.metrics[name].title for name in names]
+    for panel, title in zip(axes[0], (*titles, "accuracy"), strict=True):
+        panel.set(title=title, xlabel="learning rate", xscale="log")
+    _legend(made, axes)
+    return made
+
+
+@styled
+def draw_sizes(comparison: Comparison) -> Figure:
+    """Likeness at equal size of the weight change and at equal training loss, rather than at equal rate."""
+    names = [name for name in swept_metrics(comparison) if name != "SimAM_delta"]
+    made, axes = figure(columns=2, rows=len(names), width=4.4, height=2.8)
+    shown = {"weight change": ("‖ΔW‖", "log"), "loss": ("training loss, last demonstrations", "linear")}
+    for row, metric in zip(axes, names, strict=True):
+        for panel, (quantity, (label, scale)) in zip(row, shown.items(), strict=True):
+            for colour, (kind, chosen) in zip(cycle(COLOURS), swept(comparison).items(), strict=False):
+                sizes = [size_of(comparison, choice.label, quantity) for choice in chosen]
+                order = np.argsort(sizes)
+                found = likeness(comparison, [chosen[i] for i in order], metric)
+                _line(panel, [sizes[i] for i in order], found, colour, kind)
+            panel.axhline(0, color="#999999", linewidth=0.6)
+            panel.set(title=comparison.metrics[metric].title, xlabel=label, xscale=scale)
+    _legend(made, axes)
+    return made
+
+
+def size_of(comparison: Comparison, learner: str, quantity: str) -> float:
+    """Mean over tasks and draws of a learner's loss over its last demonstrations, or of its weight change's length."""
+    spec = comparison.spec
+    arrays = [
+        one.values
+        for task in spec.task
+        for one in comparison.arrays(init=spec.init[0], task=task, learner=learner, quantity=quantity).values()
+    ]
+    means = [last(values) if quantity == "loss" else float(np.linalg.norm(values)) for values in arrays]
+    return float(np.mean(means)) if means else float("nan")
+
+
+def last(losses: np.ndarray) -> float:
+    """The mean of the last quarter."""
+    return float(losses[-max(1, len(losses) // 4) :].mean())
+
+
+def _line(panel: Axes, x: list[float], found: list[Estimate], colour: str, label: str) -> None:
+    band(panel, x, [e.mean for e in found], [e.low for e in found], [e.high for e in found], colour, label)
+
+
+def _legend(made: Figure, axes: np.ndarray) -> None:
+    """One entry a label, whatever panel it comes from, outside the data."""
+    entries: dict[str, Any] = {}
+    for panel in axes.flat:
+        entries |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+    shown = (list(entries.values()), list(entries))
+    made.legend(*shown, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+
+
+def _over_tasks(comparison: Comparison, learner: str, metric: str) -> float:
+    labels = {"init": comparison.spec.init[0], "learner": learner, "metric": metric}
+    return float(np.mean([comparison.estimate([task], None, **labels).mean for task in comparison.spec.task]))

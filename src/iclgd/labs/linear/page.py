@@ -1,0 +1,214 @@
+"""The page of `linear train`: which learner the trained model is like, how surely, and compared with what."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from iclgd.labs.linear import figures
+from iclgd.labs.linear.spec import TrainSpec
+from iclgd.metrics.statistics import half_width
+from iclgd.report.numbers import Size, counted
+from iclgd.report.page import Drawing, Entry, Page, Section, Table
+from iclgd.study import Study
+
+BOUNDS = {"cosine": (-1.0, 1.0)}  # every other number here is a loss or a distance, 0 or more
+NEAREST = 3  # how many learners a layer's row names
+
+
+def estimate(values: Sequence[float] | np.ndarray, low: float = 0.0, high: float = math.inf) -> Size:
+    """The mean over seeds with its 95% interval by Student's t, inside the quantity's bounds; one seed has none."""
+    values = [float(v) for v in values]
+    mean, half = sum(values) / len(values), half_width(values)
+    return Size(mean, *np.clip([mean - half, mean + half], low, high).tolist())  # nan stays nan
+
+
+def difference(a: np.ndarray, b: np.ndarray) -> Size:
+    """a − b, seed by seed."""
+    return estimate(np.asarray(a) - np.asarray(b), -math.inf)
+
+
+def page(study: Study) -> Page:
+    spec = _spec(study)
+    sections = [
+        Section("Learners", _read_learners(spec), learners_table(study), brief=True),
+        Section("More measures", READ_MORE, more_table(study)),
+        Section("Training", READ_TRAINING, figure=Drawing("training", lambda: figures.training(study))),
+    ]
+    if study.arrays(quantity="weights"):
+        drawing = Drawing("weights", lambda: figures.weights(study))
+        sections.append(Section("Weights", READ_WEIGHTS, weights_table(study), drawing, brief=True))
+    drawing = Drawing("shifts", lambda: figures.shifts(study))
+    sections.append(Section("Out of distribution", READ_SHIFTS, shifts_table(study), drawing))
+    if study.arrays(quantity="likeness by layer"):
+        drawing = Drawing("learners", lambda: figures.learners(study))
+        sections.append(Section("After each layer", READ_LAYERS, layers_table(study), drawing, brief=True))
+    title = "What self-attention becomes when it is trained on regressions"
+    return Page(title, subtitle(spec), answer(study), sections)
+
+
+def _spec(study: Study) -> TrainSpec:
+    assert isinstance(study.spec, TrainSpec)
+    return study.spec
+
+
+def subtitle(spec: TrainSpec) -> str:
+    return (
+        f"{spec.task} · {spec.dx} → {spec.dy} · k = {spec.k} · {counted(spec.layers, 'layer')} of {spec.attention} "
+        f"attention · {counted(len(spec.seeds), 'seed')} × {spec.steps} steps of {spec.batch}"
+    )
+
+
+# numbers, by seed
+
+
+def references(study: Study) -> list[str]:
+    """The learners it was held against, in the order they were asked for."""
+    return list(dict.fromkeys(str(one.labels["learner"]) for one in study.arrays(quantity="likeness")))
+
+
+def by_seed(study: Study, at: dict | None = None, **labels: str) -> np.ndarray:
+    """[seed, …]."""
+    return study.stack("seed", _spec(study).seeds, at, **labels)
+
+
+def alike(study: Study, learner: str, metric: str) -> Size:
+    return estimate(metric_by_seed(study, learner, metric), *BOUNDS.get(metric, (0.0, math.inf)))
+
+
+def metric_by_seed(study: Study, learner: str, metric: str) -> np.ndarray:
+    return by_seed(study, {"metric": metric}, quantity="likeness", learner=learner)
+
+
+def untrained(study: Study, learner: str, metric: str) -> Size:
+    """The same model before its first step."""
+    start = by_seed(study, {"metric": metric, "step": 0}, quantity="likeness by step", learner=learner)
+    return estimate(start, *BOUNDS.get(metric, (0.0, math.inf)))
+
+
+def loss(study: Study, learner: str) -> np.ndarray:
+    return by_seed(study, quantity="loss", learner=learner)
+
+
+# the answer
+
+
+def answer(study: Study) -> str:
+    """Which learner is nearest and by how much, whether that is decided, and what the untrained model has."""
+    names = references(study)
+    order = sorted(names, key=lambda name: metric_by_seed(study, name, "spd").mean())
+    first, model = order[0], "layer" if _spec(study).plain else "model"
+    cosine, spd = alike(study, first, "cosine"), alike(study, first, "spd")
+    apart = difference(loss(study, "trained"), loss(study, first))
+    parts = [
+        f"The trained {model} {_nearest(study, order)}: squared prediction distance {spd}, cosine of sensitivities "
+        f"{cosine} (before training {untrained(study, first, 'cosine')}); {_loss(apart, first)}"
+    ]
+    if len(_spec(study).seeds) == 1:
+        parts.append("; 1 seed: no interval over draws")
+    return "".join(parts) + "."
+
+
+def _nearest(study: Study, order: list[str]) -> str:
+    if len(order) == 1:
+        return f"is held against {order[0]}"
+    first, second = order[:2]
+    gap = difference(metric_by_seed(study, second, "spd"), metric_by_seed(study, first, "spd"))
+    if math.isnan(gap.low):
+        return f"is nearest to {first} of {len(order)} learners"
+    if gap.low <= 0:
+        return f"is not shown to be nearer to {first} than to {second}, of {len(order)} learners"
+    return f"is nearest to {first} of {len(order)} learners"
+
+
+def _loss(apart: Size, learner: str) -> str:
+    """How its loss stands to the learner's, no stronger than the interval."""
+    if math.isnan(apart.low):
+        return f"its loss minus that of {learner} is {apart}"
+    if apart.low > 0:
+        return f"its loss is above that of {learner} by {apart}"
+    if apart.high < 0:
+        low, high = -apart.high, -apart.low
+        return f"its loss is below that of {learner} by {Size(-apart.value, low, high)}"
+    return f"its loss is not shown to differ from that of {learner} ({apart})"
+
+
+# tables
+
+
+def learners_table(study: Study) -> Table:
+    rows: list[list[Entry]] = [["trained", estimate(loss(study, "trained")), "", "", ""]]
+    for name in references(study):
+        own = Size(float(loss(study, name)[0]))
+        cells = [alike(study, name, "cosine"), untrained(study, name, "cosine"), alike(study, name, "spd")]
+        rows.append([name, own, *cells])
+    start = estimate(by_seed(study, {"step": 0}, quantity="loss by step", learner="trained"))
+    rows.append(["null: untrained", start, "", "", ""])
+    return Table(["", "loss", "cosine", "untrained", "SPD"], rows)
+
+
+def more_table(study: Study) -> Table:
+    exact = {str(one.labels["learner"]): float(one.values) for one in study.arrays(quantity="risk")}
+    rows: list[list[Entry]] = []
+    for name in references(study):
+        risk: Entry = Size(exact[name]) if name in exact else ""
+        rows.append([name, risk, *(alike(study, name, metric) for metric in ("prediction", "distance", "implied"))])
+    return Table(["", "exact risk", "|Δŷ|", "|Δ sensitivity|", "ILWD"], rows)
+
+
+def weights_table(study: Study) -> Table:
+    best = Size(float(by_seed(study, quantity="rate / N", learner="gd ×1")[0]))
+    rate = estimate(by_seed(study, quantity="rate / N", learner="trained"), -math.inf)
+    rows: list[list[Entry]] = [["rate / N that the weights imply", rate], ["rate / N of the best gradient step", best]]
+    for name, what in (("gd", "the best gradient step"), ("preconditioned", "the best preconditioned step")):
+        far = estimate(by_seed(study, quantity="weight distance", learner=name))
+        rows.append([f"relative distance to the layer of {what}", far])
+    rows.append(["loss half way to the latter", estimate(by_seed(study, quantity="half-way loss"))])
+    return Table(["", "learned"], rows)
+
+
+def shifts_table(study: Study) -> Table:
+    names = ["trained", *references(study)]
+    rows: list[list[Entry]] = []
+    for one in study.arrays(quantity="shifted loss", learner="trained", seed=_spec(study).seeds[0]):
+        kind = str(one.labels["shift"])
+        for value in one.coordinates["value"]:
+            losses = [
+                by_seed(study, {"value": value}, quantity="shifted loss", shift=kind, learner=name) for name in names
+            ]
+            cells = [estimate(losses[0]), *(Size(float(own[0])) for own in losses[1:])]
+            rows.append([kind, str(value), *cells])
+    return Table(["shift", "", *names], rows)
+
+
+def layers_table(study: Study) -> Table:
+    """The nearest learners to the answer after each layer, by mean squared prediction distance over seeds."""
+    first = study.arrays(quantity="likeness by layer")[0]
+    rows: list[list[Entry]] = []
+    for layer in first.coordinates["layer"]:
+        spd = by_seed(study, {"layer": layer, "metric": "spd"}, quantity="likeness by layer")  # [seed, learner]
+        order = np.argsort(spd.mean(0), kind="stable")[:NEAREST]
+        rows += [[str(layer), str(first.coordinates["learner"][i]), estimate(spd[:, i])] for i in order]
+    return Table(["layer", "nearest", "SPD"], rows)
+
+
+def _read_learners(spec: TrainSpec) -> str:
+    sure = "no interval: 1 seed" if len(spec.seeds) == 1 else "95% over seeds, Student's t, in brackets"
+    return (
+        f"loss: ½ squared error on the same {spec.episodes} fresh episodes ({sure}). cosine: of the "
+        "sensitivities ∂ŷ/∂x to the query; untrained: the same before the first step. "
+        "SPD: mean squared distance of predictions."
+    )
+
+
+READ_MORE = (
+    "exact risk: over all episodes of the family, where it is known. |Δŷ|: mean distance of predictions. ILWD: mean "
+    "squared distance of the weights that fit each one's own answers."
+)
+READ_TRAINING = "Lines are means over seeds, bands hold all of them; dashed: the learners."
+READ_WEIGHTS = (
+    "One linear layer, after the scale that moves freely between its two matrices is removed. The picture shows the "
+    "first seed beside the layer of the best preconditioned step."
+)
+READ_SHIFTS = "Loss on episodes unlike those trained on; neither the model nor a learner is tuned again."
+READ_LAYERS = "Squared distance of the answer after a layer to every learner and number of steps that was tried."

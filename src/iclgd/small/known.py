@@ -1,0 +1,28 @@
+"""Learners that a small model may be held against, by name; nothing is imported before one is asked for.
+
+A learner is a builder: it takes the family, a sample to tune on and a number of steps, and returns what answers
+episodes, by name.
+"""
+
+from typing import Any
+
+from iclgd.registry import Registry
+
+REFERENCES: Registry[Any] = Registry("learner", "iclgd linear train --help", "iclgd.references")
+
+for _name, _builder, _summary in (
+    ("gd", "gd", "Gradient descent from 0 at its best rate."),
+    ("gd++", "gdpp", "Gradient descent that also shrinks the inputs."),
+    ("momentum", "momentum", "Heavy-ball gradient descent."),
+    ("preconditioned", "preconditioned", "Gradient descent with a matrix for a rate, its own at each step."),
+    ("ridge", "ridge", "Ridge regression at its best penalty."),
+    ("newton", "newton", "Newton's iteration for the inverse."),
+    ("least-squares", "least_squares", "The least-squares weights of least norm."),
+    ("mesa", "mesa", "Ridge regression kept up one demonstration after another, as a mesa layer does."),
+    ("delta", "delta", "The delta rule: one demonstration a step, as many passes as layers."),
+    ("kernel", "FunctionalDescent", "Functional gradient descent; kernel:kernel=exponential chooses the kernel."),
+    ("averaging", "averaging", "The mean of label times input."),
+    ("nearest", "neighbours", "The mean label of the nearest demonstrations."),
+    ("zero", "zero", "0, whatever was shown; always in the table."),
+):
+    REFERENCES.add(_name, f"iclgd.small.references:{_builder}", _summary)

@@ -1,0 +1,99 @@
+"""The page of `dual bound`, from planted bounds: demonstrations 1 and 2, one layer of two heads."""
+
+import numpy as np
+import pytest
+from planted import facts, study_of
+
+from iclgd.lab import Cell
+from iclgd.labs.dual.bound_page import page, power
+from iclgd.labs.dual.spec import BoundSpec
+from iclgd.results import Result, array
+from iclgd.study import Study
+
+AXES = ("demonstrations", "layer", "head")
+
+
+def study(counts: tuple[int, ...] = (1, 2), **changes: object) -> Study:
+    """log₁₀: the bound of the best split is 2 and 3, the gap 0 and −1; of the own split 40 and 41, and 20."""
+
+    def result(cell: Cell) -> Result:
+        query = int(cell.labels["query"])
+        arrays = []
+        for split, bound, gap in (("own", (40.0, 41.0), (20.0, 20.0)), ("best", (2.0, 3.0), (0.0, -1.0))):
+            values = {
+                "tokens": [[20.0 + query] * 2, [40.0] * 2],
+                "split": [[0.0 if split == "own" else np.inf] * 2] * 2,
+                "bound": [[bound[0]] * 2, [bound[1]] * 2],
+                "gap": [[gap[0]] * 2, [gap[1], gap[1] + 1]],
+            } | {n: v for (s, n), v in changes.get("values", {}).items() if s == split}  # type: ignore[attr-defined]
+            for name, rows in values.items():
+                found = np.array(rows)[: len(counts), None]
+                arrays.append(array(found, *AXES, quantity=name, split=split, coordinates={"demonstrations": counts}))
+        return Result(facts(10), arrays) if query < 2 else Result({})
+
+    return study_of("dual bound", BoundSpec(k=10, queries=3), result)
+
+
+def test_the_answer_says_how_far_the_bound_is_from_the_gap_and_where_both_go() -> None:
+    """Of the four heads at 2 demonstrations the ratio is 10⁴ in two and 10³ in two: 10^3.5 in the middle."""
+    assert page(study()).answer == (
+        "The bound is never exceeded; with the best split of each head it is 3.16e+03 times the measured gap in the "
+        "median head at 2 demonstrations and grows from 100 at 1 to 1e+03, while the gap falls from 1 to .316."
+    )
+
+
+def test_a_gap_above_its_bound_is_counted() -> None:
+    above = {("own", "gap"): [[20.0, 40.5], [20.0, 20.0]]}
+    assert page(study(values=above)).answer.startswith("The measured gap is above the bound in 2 of 16 cases; with")
+
+
+def test_a_bound_that_falls_is_said_to_fall() -> None:
+    falls = {("best", "bound"): [[3.0, 3.0], [2.0, 2.0]], ("best", "gap"): [[-1.0, -1.0], [0.0, 0.0]]}
+    answer = page(study(values=falls)).answer
+    assert "and falls from 1e+03 at 1 to 100, while the gap grows from .1 to 1" in answer
+
+
+def test_one_number_of_demonstrations_has_no_direction() -> None:
+    assert page(study(counts=(1,))).answer == (
+        "The bound is never exceeded; with the best split of each head it is 100 times the measured gap in the median "
+        "head at 1 demonstration."
+    )
+
+
+def test_tables_have_medians_by_split() -> None:
+    own, best = (section.table for section in page(study()).sections)
+    assert own is not None
+    assert best is not None
+    assert list(own.header) == ["demonstrations", "tokens", "split t", "bound", "measured gap"]
+    assert own.texts() == [["1", "20", "1", "10^40.0", "10^20.0"], ["2", "40", "1", "10^41.0", "10^20.5"]]
+    assert best.texts() == [["1", "20", "∞", "100", "1"], ["2", "40", "∞", "1e+03", ".316"]]
+    assert own.plain()["rows"][0][3] == {"value": 40.0, "note": "log10"}
+
+
+def test_heads_that_see_nothing_are_counted_and_left_out() -> None:
+    nothing = {(split, name): [[1.0, np.nan], [1.0, np.nan]] for split in ("own", "best") for name in ("bound", "gap")}
+    shown = page(study(values=nothing))
+    assert "1 head with no demonstration in view left out." in shown.sections[0].text
+    assert shown.sections[1].table.texts()[1][3:] == ["10", "10"]  # type: ignore[union-attr]
+    assert "left out" not in page(study()).sections[0].text
+    everything = {key: [[np.nan] * 2] * 2 for key in nothing}
+    assert page(study(values=everything)).answer.startswith("No head sees both")
+
+
+@pytest.mark.parametrize(
+    "log10, text", [(1.0, "10"), (3.99, "9.77e+03"), (4.0, "10^4.0"), (-5.5, "10^-5.5"), (np.nan, "n/a"), (np.inf, "∞")]
+)
+def test_numbers_of_any_size_are_written(log10: float, text: str) -> None:
+    assert power(log10) == text
+
+
+def test_the_subtitle_says_what_is_held_out_and_counts_queries() -> None:
+    assert page(study()).subtitle == "smollm2-135m · films · k = 10 · seed 0 · 2 queries · float64 · 8 held out"
+
+
+def test_the_figure_has_bound_and_gap_of_both_splits() -> None:
+    left, right = page(study()).drawings["bound"].figure.axes
+    assert [line.get_ydata().tolist() for line in left.lines] == [[40, 41], [20, 20.5]]
+    assert [line.get_ydata().tolist() for line in right.lines] == [[2, 3], [0, -0.5]]
+    assert [text.get_text() for text in left.get_legend().get_texts()] == ["bound", "measured gap"]
+    assert left.lines[0].get_xdata().tolist() == [1, 2]

@@ -1,0 +1,286 @@
+"""Planted results give the right sentence, table entries and pictures."""
+
+import math
+
+import numpy as np
+import pytest
+
+from iclgd.labs.linear import figures, page
+from iclgd.labs.linear.spec import OptimumSpec, TrainSpec
+from iclgd.metrics.functions import Likeness
+from iclgd.results import Result, array
+from iclgd.study import Study
+
+METRICS = {"metric": Likeness._fields}
+STEPS = {"step": (0, 10, 20)}
+SHIFTS = {"input scale": (0.5, 2.0), "label scale": (1.0, 5.0), "law": ("normal", "sphere"), "random labels": (0, 3)}
+T3 = 4.302652729911275  # Student's t, 97.5%, two degrees of freedom
+
+
+def planted(seed, spd=(0.1, 0.5), losses=(0.30, 0.29, 0.35, 0.5)):
+    """One seed's result; ``spd`` are the distances to gd ×1 and ridge, ``losses`` of trained, gd ×1, ridge, zero."""
+    wobble = 0.01 * (seed - 1)
+    trained, *others = losses
+    arrays = [array(trained + wobble, quantity="loss", learner="trained")]
+    arrays.append(
+        array(
+            [0.9 + wobble, 0.6, trained + wobble], "step", coordinates=STEPS, quantity="loss by step", learner="trained"
+        )
+    )
+    for i, (name, own) in enumerate(zip(("gd ×1", "ridge", "zero"), others, strict=True)):
+        distance = (*spd, 0.9)[i] + wobble
+        alike = [0.99 - 0.1 * i + wobble, 1.0 + i, 2.0 + i, distance, 3.0 + i]
+        arrays += [
+            array(own, quantity="loss", learner=name),
+            array(alike, "metric", coordinates=METRICS, quantity="likeness", learner=name),
+            array(
+                [[0.01 + i + wobble, 1, 4.0], [0.5, 1, 3.0], [0.9, 1, 2.0]],
+                "step",
+                "metric",
+                coordinates=STEPS | {"metric": Likeness._fields[:3]},
+                quantity="likeness by step",
+                learner=name,
+            ),
+        ]
+    arrays.append(array(0.2875, quantity="risk", learner="gd ×1"))
+    for j, (kind, values) in enumerate(SHIFTS.items()):
+        for i, name in enumerate(("trained", "gd ×1", "ridge", "zero")):
+            shifted = [1.0 + j + 10 * i + wobble * (i == 0), 2.0 + j + 10 * i]
+            arrays.append(
+                array(
+                    shifted, "value", coordinates={"value": values}, quantity="shifted loss", shift=kind, learner=name
+                )
+            )
+    arrays += [
+        array(0.6 + wobble, quantity="rate / N", learner="trained"),
+        array(0.61, quantity="rate / N", learner="gd ×1"),
+        array(0.05 + wobble, quantity="weight distance", learner="gd"),
+        array(0.04 + wobble, quantity="weight distance", learner="preconditioned"),
+        array(0.295 + wobble, quantity="half-way loss"),
+    ]
+    for side, value in (("learned", 1.5 + seed), ("constructed", 1.0)):
+        for matrix, scale in (("qk", 1), ("pv", -6)):
+            arrays.append(
+                array(value * scale * np.eye(3), "row", "column", quantity="weights", side=side, matrix=matrix)
+            )
+    layers = np.zeros((2, 4, 5))
+    layers[0, :, 3] = [4.0, 1.0 + wobble, 3.0, 2.0]
+    layers[1, :, 3] = [0.5 + wobble, 1.0, 5.0, 2.0]
+    places = {"layer": (1, 2), "learner": ("a", "b", "c", "d")} | METRICS
+    arrays.append(array(layers, "layer", "learner", "metric", coordinates=places, quantity="likeness by layer"))
+    return Result({}, arrays)
+
+
+def study(seeds=3, **change):
+    spec = TrainSpec.of({"dx": 2, "k": 4, "learners": "gd,ridge", "seeds": seeds})
+    cells = spec.cells()
+    keys = [str(cell.spec.seed) for cell in cells]
+    return Study("linear train", spec, cells, keys, {key: planted(int(key), **change) for key in keys})
+
+
+def entry(table, row, column):
+    (found,) = [line for line in table.rows if line[0] == row]
+    return found[list(table.header).index(column)]
+
+
+def near(number, value, spread=None, bounds=(0, math.inf)):
+    """The mean of value − .01, value, value + .01, and its interval."""
+    assert number.value == pytest.approx(value)
+    if spread is None:
+        assert math.isnan(number.low)
+    else:
+        half = T3 * spread / 3**0.5
+        assert number.low == pytest.approx(max(bounds[0], value - half))
+        assert number.high == pytest.approx(min(bounds[1], value + half))
+
+
+def test_the_answer_names_the_nearest_learner_its_interval_and_the_untrained_model():
+    said = page.answer(study())
+    assert said.startswith(
+        "The trained layer is nearest to gd ×1 of 3 learners: squared prediction distance .1 [.07516 .1248]"
+    )
+    assert "cosine of sensitivities .99 [.9652 1] (before training .01 [-.01484 .03484])" in said
+    assert "its loss is not shown to differ from that of gd ×1 (.01 [-.01484 .03484])." in said
+
+
+def test_a_loss_above_or_below_the_learners_is_said_only_when_the_interval_is_clear_of_zero():
+    assert "its loss is above that of gd ×1 by .11 [.08516 .1348]." in page.answer(study(losses=(0.4, 0.29, 0.35, 0.5)))
+    assert "its loss is below that of gd ×1 by .09 [.06516 .1148]." in page.answer(study(losses=(0.2, 0.29, 0.35, 0.5)))
+
+
+def test_the_nearest_learner_is_found_wherever_it_stands_in_the_list():
+    assert "is nearest to ridge of 3 learners: squared prediction distance .05" in page.answer(study(spd=(0.2, 0.05)))
+    assert "that of ridge" in page.answer(study(spd=(0.2, 0.05)))
+
+
+def test_two_learners_that_the_interval_does_not_tell_apart_are_not_ranked():
+    mixed = study()
+    for key, result in mixed.results.items():
+        (ridge,) = result.select(quantity="likeness", learner="ridge")
+        ridge.values[3] = 0.1 + (0.05 if key == "0" else -0.02)
+    assert "is not shown to be nearer to" in page.answer(mixed)
+
+
+def test_one_seed_has_no_interval_and_says_so():
+    said = page.answer(study(seeds="1,"))
+    assert said.endswith("; 1 seed: no interval over draws.")
+    assert "[" not in said
+    assert "its loss minus that of gd ×1 is .01" in said
+    near(entry(page.learners_table(study(seeds="1,")), "trained", "loss"), 0.3)
+
+
+def test_the_table_of_learners_holds_losses_cosines_and_distances():
+    table = page.learners_table(study())
+    assert [row[0] for row in table.rows] == ["trained", "gd ×1", "ridge", "zero", "null: untrained"]
+    near(entry(table, "trained", "loss"), 0.3, 0.01)
+    near(entry(table, "gd ×1", "loss"), 0.29)
+    near(entry(table, "zero", "loss"), 0.5)
+    near(entry(table, "gd ×1", "cosine"), 0.99, 0.01, (-1, 1))
+    near(entry(table, "ridge", "cosine"), 0.89, 0.01, (-1, 1))
+    near(entry(table, "gd ×1", "untrained"), 0.01, 0.01, (-1, 1))
+    near(entry(table, "ridge", "SPD"), 0.5, 0.01)
+    near(entry(table, "null: untrained", "loss"), 0.9, 0.01)
+
+
+def test_the_other_measures_and_the_exact_risk_stand_in_their_columns():
+    table = page.more_table(study())
+    near(entry(table, "gd ×1", "exact risk"), 0.2875)
+    assert entry(table, "ridge", "exact risk") == ""
+    for column, value in (("|Δŷ|", 3.0), ("|Δ sensitivity|", 2.0), ("ILWD", 4.0)):
+        near(entry(table, "ridge", column), value, 0.0)
+
+
+def test_the_table_of_weights():
+    rows = page.weights_table(study()).rows
+    near(rows[0][1], 0.6, 0.01, (-math.inf, math.inf))
+    near(rows[1][1], 0.61)
+    assert "gradient step" in rows[2][0]
+    near(rows[2][1], 0.05, 0.01)
+    assert "preconditioned step" in rows[3][0]
+    near(rows[3][1], 0.04, 0.01)
+    near(rows[4][1], 0.295, 0.01)
+
+
+def test_the_table_of_shifts_has_a_row_for_each_value_and_a_column_for_each_learner():
+    table = page.shifts_table(study())
+    assert list(table.header) == ["shift", "", "trained", "gd ×1", "ridge", "zero"]
+    assert [tuple(row[:2]) for row in table.rows] == [(k, str(v)) for k, values in SHIFTS.items() for v in values]
+    near(table.rows[4][2], 3.0, 0.01)
+    near(table.rows[5][2], 4.0, 0.0)
+    assert [cell.value for cell in table.rows[7][3:]] == [15.0, 25.0, 35.0]
+
+
+def test_the_nearest_learners_of_each_layer_come_first():
+    rows = page.layers_table(study()).rows
+    assert [row[:2] for row in rows] == [["1", "b"], ["1", "d"], ["1", "c"], ["2", "a"], ["2", "b"], ["2", "d"]]
+    near(rows[0][2], 1.0, 0.01)
+    near(rows[3][2], 0.5, 0.01)
+
+
+def test_the_page_says_what_was_run_and_has_its_sections():
+    shown = page.page(study())
+    assert shown.subtitle == "linear · 2 → 1 · k = 4 · 1 layer of linear attention · 3 seeds × 4000 steps of 64"
+    titles = ["Learners", "More measures", "Training", "Weights", "Out of distribution", "After each layer"]
+    assert [section.title for section in shown.sections] == titles
+    assert list(shown.drawings) == ["training", "weights", "shifts", "learners"]
+    assert "no interval: 1 seed" in page.page(study(seeds="1,")).sections[0].text
+
+
+# pictures
+
+
+def line(axes, label):
+    (found,) = [one for one in axes.lines if one.get_label() == label]
+    return found
+
+
+def test_the_picture_of_training_draws_means_ranges_and_references():
+    left, middle, right = figures.training(study()).axes
+    trained = line(left, "trained")
+    assert list(trained.get_xdata()) == [0, 10, 20]
+    assert trained.get_ydata() == pytest.approx([0.9, 0.6, 0.3])
+    assert [line(left, name).get_ydata()[0] for name in ("gd ×1", "ridge", "zero")] == [0.29, 0.35, 0.5]
+    low, high = left.collections[0].get_paths()[0].get_extents().get_points()[:, 1]
+    assert (low, high) == pytest.approx((0.29, 0.91))
+    assert middle.lines[0].get_ydata() == pytest.approx([0.01, 0.5, 0.9])
+    assert middle.lines[0].get_color() == line(left, "gd ×1").get_color()
+    assert middle.get_ylim() == pytest.approx((2 * 0.9 - 1.05, 1.005))
+    assert right.lines[0].get_ydata() == pytest.approx([4, 3, 2])
+    assert right.get_yscale() == "log"
+    assert left.get_yscale() == "linear"
+
+
+def test_the_picture_of_weights_lays_constructed_beside_learned_of_the_first_seed():
+    panels = [axes for axes in figures.weights(study()).axes if axes.images]
+    values = [axes.images[0].get_array()[0, 0] for axes in panels]
+    assert values == [1.0, 1.5, -6.0, -9.0]
+    assert [axes.get_title(loc="left").split(", ")[1] for axes in panels] == ["constructed", "learned"] * 2
+    assert panels[2].images[0].get_clim() == (-6.0, 6.0)
+    assert list(panels[0].get_xticks()) == [0.5, 2.0]
+    assert panels[0].lines[0].get_ydata()[0] == 1.5
+
+
+def test_the_picture_of_shifts_draws_every_learner_at_every_value():
+    panels = figures.shifts(study()).axes
+    assert [axes.get_title(loc="left") for axes in panels] == [title for title, _ in figures.SHIFTS.values()]
+    assert line(panels[1], "trained").get_ydata() == pytest.approx([2.0, 3.0])
+    assert list(line(panels[1], "trained").get_xdata()) == [1.0, 5.0]
+    assert line(panels[3], "ridge").get_ydata() == pytest.approx([24.0, 25.0])
+    assert [label.get_text() for label in panels[2].get_xticklabels()] == ["normal", "sphere"]
+    assert panels[2].lines[0].get_linestyle() == "None"
+    assert [axes.get_yscale() for axes in panels] == ["log", "log", "log", "linear"]  # by a factor of ten or more
+
+
+def test_the_picture_of_learners_puts_the_nearest_of_the_last_layer_on_top_and_rings_it():
+    (axes,) = figures.learners(study()).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["c", "d", "b", "a"]
+    first, ring, second, last_ring = axes.lines
+    assert first.get_xdata() == pytest.approx([3, 2, 1, 4])
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == pytest.approx((1, 2))
+    assert second.get_xdata() == pytest.approx([5, 2, 1, 0.5])
+    assert (last_ring.get_xdata()[0], last_ring.get_ydata()[0]) == pytest.approx((0.5, 3))
+    assert second.get_label() == "after layer 2"
+
+
+# optimum
+
+
+def test_the_page_of_optimum_shows_every_risk_with_its_rates_and_curvatures():
+    from iclgd.labs.linear import optimum
+
+    spec = OptimumSpec.of({"task": "gaussian", "dx": 3, "k": 6, "noise": 0.5, "steps": 2, "sample": 50})
+    rows = (
+        ("zero", 1.5, [], []),
+        ("gd ×1", 0.8, [0.6], []),
+        ("preconditioned gd ×1", 0.7, [], []),
+        ("gd++ ×2", 0.3, [0.5, 2], [0.25]),
+    )
+    arrays = [one for name, risk, rates, bends in rows for one in optimum._row(name, risk, rates, bends)]
+    found = optimum.page(Study("linear optimum", spec, spec.cells(), ["a"], {"a": Result({}, arrays)}))
+    assert found.table().texts() == [
+        ["zero", "1.5", "", ""],
+        ["gd ×1", ".8", ".6", ""],
+        ["preconditioned gd ×1", ".7", "", ""],
+        ["gd++ ×2", ".3", ".5 2", ".25"],
+    ]
+    assert "step has a risk of .7 and the best plain gradient step .8, where the zero predictor has 1.5" in found.answer
+    assert found.subtitle.startswith("gaussian · 3 inputs · 6 demonstrations · noise 0.5")
+
+
+def test_optimum_runs_closed_forms_and_tuned_learners():
+    from iclgd.labs.linear import optimum
+    from iclgd.tools import Tools
+
+    spec = OptimumSpec.of({"task": "gaussian", "dx": 3, "k": 6, "noise": 0.5, "steps": 2, "sample": 400})
+    result = optimum.run(spec.cells()[0], Tools())
+    risks = {one.labels["learner"]: float(one.values) for one in result.select(quantity="risk")}
+    rate = 6 / (6 + 3 + 1 + 0.25)  # Mahankali 2023
+    assert risks["zero"] == pytest.approx(1.5)
+    assert risks["gd ×1"] == pytest.approx(1.5 * (1 - rate))
+    assert risks["preconditioned gd ×1"] == pytest.approx(1.5 * (1 - rate))
+    (found,) = result.select(quantity="rate", learner="gd ×1")
+    assert found.values == pytest.approx([rate])
+    assert risks["gd++ ×2 untied 1"] <= risks["gd++ ×2"] < risks["gd ×2"] < risks["gd ×1"]
+    (bends,) = result.select(quantity="curvature", learner="gd++ ×2 untied 1")
+    (rates,) = result.select(quantity="rate", learner="gd++ ×2 untied 1")
+    assert (len(rates.values), len(bends.values)) == (2, 1)

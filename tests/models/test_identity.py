@@ -1,0 +1,171 @@
+"""What names exact weights: quick, without torch, and different whenever a number could be."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from iclgd.errors import Refusal
+from iclgd.models import cache
+from iclgd.models.embedded import EMBEDDED
+from iclgd.models.identity import NotHere, check_model_name, weights_identity
+from iclgd.spec import ModelSpec
+from tiny import tiny_model, tiny_tokenizer
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ICLGD_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    tiny_model("llama").save_pretrained(tmp_path / "model")
+    tiny_tokenizer().save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def age(path: Path, seconds: float = 60) -> None:
+    """As if the file had been written a while ago."""
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+@pytest.fixture
+def reads(monkeypatch) -> list[str]:
+    """Names of the files that are read to be hashed, in order."""
+    seen: list[str] = []
+    plain = cache.file_sha256
+
+    def counted(path: Path) -> str:
+        seen.append(path.name)
+        return plain(path)
+
+    monkeypatch.setattr(cache, "file_sha256", counted)
+    return seen
+
+
+def test_neither_torch_nor_transformers_is_imported_for_a_name_or_an_identity(tmp_path):
+    code = (
+        "import sys; from iclgd.models.identity import *; from iclgd.spec import ModelSpec\n"
+        "check_model_name('smollm2-135m'); weights_identity(ModelSpec()); weights_identity(ModelSpec(name=sys.argv[1]))"
+        "\nprint({'torch', 'transformers', 'numpy'} & set(sys.modules))"
+    )
+    (tmp_path / "a.gguf").write_bytes(b"GGUF")
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "a.gguf"], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_an_embedded_models_identity_is_known_and_nothing_is_read(reads):
+    assert weights_identity(ModelSpec(name="smollm2-135m")) == EMBEDDED["smollm2-135m"].sha256
+    assert reads == []
+
+
+def test_a_gguf_files_identity_is_its_sha256(tmp_path):
+    (tmp_path / "a.gguf").write_bytes(b"GGUF and more")
+    assert weights_identity(ModelSpec(name=str(tmp_path / "a.gguf"))) == hashlib.sha256(b"GGUF and more").hexdigest()
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"])
+def test_a_folders_identity_changes_with_any_file_that_changes_a_number(folder, name):
+    spec = ModelSpec(name=str(folder))
+    for path in folder.iterdir():
+        age(path)
+    before = weights_identity(spec)
+    data = bytearray((folder / name).read_bytes())
+    data[-3] ^= 1
+    (folder / name).write_bytes(data)
+    assert weights_identity(spec) != before
+
+
+def test_a_folders_identity_does_not_change_with_its_place_or_its_notes(folder, tmp_path):
+    before = weights_identity(ModelSpec(name=str(folder)))
+    (folder / "README.md").write_text("about it")
+    folder.rename(tmp_path / "moved")
+    assert weights_identity(ModelSpec(name=str(tmp_path / "moved"))) == before
+
+
+def test_code_counts_where_it_would_be_run(folder):
+    quiet, trusting = ModelSpec(name=str(folder)), ModelSpec(name=str(folder), trust_remote_code=True)
+    before = weights_identity(quiet), weights_identity(trusting)
+    (folder / "modeling.py").write_text("x = 1")
+    assert weights_identity(quiet) == before[0]
+    assert weights_identity(trusting) != before[1]
+
+
+def test_what_was_read_once_is_not_read_again(folder, reads):
+    for path in folder.iterdir():
+        age(path)
+    first = weights_identity(ModelSpec(name=str(folder)))
+    count = len(reads)
+    assert count >= 3
+    assert weights_identity(ModelSpec(name=str(folder))) == first
+    assert len(reads) == count
+    assert weights_identity(ModelSpec(name=str(folder)), fresh=True) == first
+    assert len(reads) == 2 * count
+
+
+def test_a_digest_of_a_file_that_was_just_written_is_not_remembered(tmp_path, reads):
+    """Two versions of one size within a tick of the clock would have one stamp."""
+    path = tmp_path / "a.gguf"
+    path.write_bytes(b"one")
+    stamp = path.stat().st_mtime_ns
+    first = cache.digest(path)
+    path.write_bytes(b"two")
+    os.utime(path, ns=(stamp, stamp))
+    assert cache.digest(path) != first
+
+
+def test_a_fresh_digest_replaces_a_remembered_one(tmp_path):
+    path = tmp_path / "a.gguf"
+    path.write_bytes(b"one")
+    age(path)
+    stamp = path.stat().st_mtime_ns
+    first = cache.digest(path)
+    path.write_bytes(b"two")
+    os.utime(path, ns=(stamp, stamp))  # as a failing disk would
+    assert cache.digest(path) == first
+    second = cache.digest(path, fresh=True)
+    assert second == hashlib.sha256(b"two").hexdigest()
+    assert cache.digest(path) == second
+
+
+def test_an_unwritable_cache_costs_time_and_nothing_else(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ICLGD_CACHE", str(tmp_path / "file"))
+    path = tmp_path / "a.gguf"
+    path.write_bytes(b"one")
+    age(path)
+    assert cache.digest(path) == cache.digest(path) == hashlib.sha256(b"one").hexdigest()
+
+
+def test_a_hub_models_identity_is_the_commit_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    spec = ModelSpec(name="nobody/nothing")
+    with pytest.raises(NotHere, match="nobody/nothing is not in the hub's cache yet"):
+        weights_identity(spec)
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    snapshot = tmp_path / "hub" / "models--nobody--nothing" / "snapshots" / commit
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text("{}")
+    refs = tmp_path / "hub" / "models--nobody--nothing" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text(commit)
+    assert weights_identity(spec) == commit
+
+
+@pytest.mark.parametrize("name", ["smolm2-135m", "./none", "/none/at/all", "zzz"])
+def test_a_wrong_name_is_refused_and_its_identity_too(name):
+    with pytest.raises(Refusal, match="no model"):
+        check_model_name(name)
+    with pytest.raises(Refusal, match="no model"):
+        weights_identity(ModelSpec(name=name))
+
+
+def test_names_that_may_be_right_are_let_through(folder):
+    for name in ("smollm2-135m", "owner/name", str(folder)):
+        check_model_name(name)
