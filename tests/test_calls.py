@@ -62,7 +62,11 @@ def test_a_study_has_answer_table_frame_figure_and_page(given, tmp_path):
     study = iclgd.compare(**given, learners=["gd:rate=0.01"], seeds=2, out=tmp_path / "out")
     assert study.answer.startswith("gd 0.01: ")
     assert "SimAOU" in study.answer
-    assert [row[0] for row in study.table().rows][:3] == ["zero-shot", "icl", "gd 0.01"]
+    assert [row[0] for row in study.table("mine, at the prompt's last token").rows][:3] == [
+        "zero-shot",
+        "icl",
+        "gd 0.01",
+    ]
     frame = study.frame(metric="SimAOU", learner="gd 0.01", null=None)
     assert len(frame) == 2 * 2 * 3 * 3  # seeds, positions, queries, layers
     assert set(frame["position"]) == {"prompt", "label"}
