@@ -127,7 +127,7 @@ def test_the_labs_command_runs_with_its_own_option(place):
 
 
 def test_the_tables_of_a_comparison_have_learner_metric_and_null(study):
-    assert "same sign" in row(study, "  ")
+    assert "same sign" in study
     assert row(study, "noise scale=2")
     assert row(study, "noise: another layer's update step=2")
 
