@@ -9,7 +9,7 @@ _check: Any = beartype(conf=BeartypeConf(is_pep484_tower=True))
 
 
 def checked(thing: Any) -> Any:
-    """What is given, checked at every call; what has a hint that cannot be checked (Self, a protocol) stays as it is."""
+    """What is given, checked at every call; what has a hint that cannot be checked (a protocol) stays as it is."""
     try:
         return _check(thing)
     except BeartypeDecorHintException:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from golden_dual import dual_heads, dual_trained
+from golden_languages import RANDOM, language_arrays
 from golden_linear import ALL, linear_arrays, linear_optimum
 from golden_models import (
     compare_embedded,
@@ -18,7 +19,7 @@ from golden_models import (
     trace_embedded,
     trace_tiny,
 )
-from golden_trained import RANDOM, language_arrays, noise
+from golden_noise import noise
 from torch import Tensor
 
 CASES: dict[str, Callable[[], dict[str, Tensor]]] = {
@@ -45,7 +46,9 @@ CASES: dict[str, Callable[[], dict[str, Tensor]]] = {
     "languages-autoencoder": partial(language_arrays, encoder="autoencoder", negatives="edits"),
     "languages-end-to-end": partial(language_arrays, encoder="end-to-end", labels="sign"),
     "languages-random": partial(language_arrays, encoder="pca", start="gd", **RANDOM),
-    "languages-two-layers": partial(language_arrays, encoder="pca", labels="sign", layers=2, seed=3),
+    "languages-two-layers": partial(
+        language_arrays, encoder="pca", labels="sign", layers=2, start="random", seeds=(3, 4)
+    ),
     "dual-llama": partial(dual_heads, "llama"),
     "dual-gemma2": partial(dual_heads, "gemma2"),
     "dual-gpt-oss": partial(dual_heads, "gpt-oss"),

@@ -179,8 +179,8 @@ class TrainCell(Spec):
 
     def words(self) -> Data:
         assert self.max_length is not None
-        given: dict[str, Any] = {"alphabet": self.alphabet, "dims": self.dx, "demos": self.k, "seed": self.seed}
-        return Data(language=self.task, max_length=self.max_length, seeds=1, **given)
+        given: dict[str, Any] = {"alphabet": self.alphabet, "dims": self.dx, "k": self.k, "seeds": (self.seed,)}
+        return Data(language=self.task, max_length=self.max_length, **given)
 
 
 class TrainSpec(LabSpec):

@@ -1,247 +1,193 @@
-"""One experiment: words to codes, codes to episodes, layers trained on them, and the learners they are held against.
+"""Words to codes, codes to episodes, layers trained on them, and the learners they are held against.
 
-Every seed has its own split, its own non-members, its own encoder and its own layer, so that intervals over seeds cover
-all of them. Seeds are trained together, as one tensor program.
+Every seed has its own split, its own words outside the language, its own encoder and its own layers, so that intervals
+over seeds cover all of them. The seeds of a setting are trained together, as one tensor program; alone, a seed gives
+the same numbers to rounding (losses to 1e-4 of themselves in the tests).
 """
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from iclgd.errors import Refusal
-from iclgd.metrics import functions as compare
-from iclgd.metrics.functions import Predict, View, half_square
-from iclgd.registry import suggest
+from iclgd.lab import Cell
+from iclgd.labs.languages.measures import BYPASS, comparisons, matrices, watched
+from iclgd.labs.languages.spec import SeedSpec, Setting
+from iclgd.metrics.functions import Predict, View, view
+from iclgd.results import Array, Result, array
 from iclgd.small import construct
-from iclgd.small.attention import Weights
-from iclgd.small.languages.coordinates import in_basis, rebased, whitening
-from iclgd.small.languages.membership import accuracy, check_labels, shuffled
+from iclgd.small.languages.coordinates import Basis, in_basis, rebased, whitening
+from iclgd.small.languages.membership import Membership, shuffled
 from iclgd.small.languages.prepare import Data, Prepared, prepare
+from iclgd.small.languages.references import References, references
 from iclgd.small.models import DeepFeatures, Transformer, predictor
 from iclgd.small.streams import generator, stream
 from iclgd.small.train import Adam, Params, member, one_thread, stack, train
-from iclgd.spec import with_nulls
 from iclgd.tasks.regression import Episodes
+from iclgd.tools import Progress, Tools
 
-STARTS = ("random", "gd")
-RATES = (0.03, 0.003)
-"""Learning rates that train: on codes, and end to end."""
-MANY = 32
-"""Queries of a training episode where labels are drawn: many make the gradient less noisy. With fixed labels there is
-one, as in the document."""
-NAN = float("nan")
 EVALUATION, SHUFFLING = 12, 13  # what a generator is for: the first part of its key
 GD_START = 0.3
+WIDTH, HIDDEN = 40, 80  # of the MLP that is trained end to end
+MOMENTS = 30  # of training at which the layers are looked at
 
 
-@dataclass(frozen=True)
-class Experiment(Data):
-    """Everything that changes the numbers."""
-
-    labels: str = "fixed"
-    layers: int = 1
-    start: str = "random"
-    """Where training starts: ``random``, or near a small step of plain GD (after Zhang 2023) and free to leave it."""
-    steps: int = 2000
-    batch: int = 128
-    queries: int = 1
-    rate: float = RATES[0]
-    episodes: int = 2000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_labels(self.labels)
-        if (self.labels == "language") != (self.language == "random"):
-            raise Refusal("languages are drawn for each episode with --labels language and --language random together.")
-        if self.start not in STARTS:
-            raise Refusal(f'no start "{self.start}". {suggest(self.start, STARTS)}There are {", ".join(STARTS)}.')
-        if min(self.layers, self.steps, self.batch, self.queries, self.episodes) < 1:
-            raise Refusal("layers, steps, batch, queries and episodes are all counts of at least one.")
-        if not 0 < self.rate < float("inf"):
-            raise Refusal(f"a learning rate of {self.rate:g} trains nothing; give a positive one.")
-        if self.end_to_end and self.start != "random":
-            raise Refusal("end to end there is no step of GD on codes to start near; leave out --start.")
-
-    @property
-    def end_to_end(self) -> bool:
-        return self.encoder == "end-to-end"
-
-    @property
-    def data(self) -> Data:
-        return Data(**{name: getattr(self, name) for name in Data.__dataclass_fields__})
+def run(cell: Cell, tools: Tools) -> Result:
+    return next(together([cell], tools))
 
 
-def usual(labels: str, encoder: str) -> dict[str, Any]:
-    """The settings that depend on the kind of experiment, where nobody says otherwise."""
-    deep = encoder == "end-to-end"
-    return {"queries": 1 if deep or labels == "fixed" else MANY, "rate": RATES[deep]}
+def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
+    """Cells with the same words and codes, which are prepared once; the seeds of a setting are trained together."""
+    seeds = tuple(dict.fromkeys(_spec(cell).seed for cell in cells))
+    data = _spec(cells[0]).part(Data, seeds=seeds)
+    tools.progress(f"words and codes of {data.language}", 0)
+    prepared = tools.shared(data, lambda: prepare(data))
+    for setting, part in groupby(cells, key=lambda cell: _spec(cell).part(Setting)):
+        with one_thread():
+            yield from trained(setting, prepared.only([_spec(cell).seed for cell in part]), tools.progress)
 
 
-@dataclass
-class Result:
-    """What came out; numbers are lists over seeds."""
-
-    experiment: Experiment
-    learners: dict[str, dict[str, list[float]]]
-    """By learner, ``trained`` first: accuracy, accuracy with shuffled labels, loss; of the others also the cosine of
-    sensitivities, the same on episodes with shuffled labels, and the mean squared difference of predictions to the
-    trained layer."""
-    curves: dict[str, list]
-    """``step``, and by step and seed: accuracy, loss, and ``mse`` and ``cosine`` to each learner that has a slope."""
-    autoencoder: dict[str, Any]
-    weights: dict[str, Any]
-    """One layer on codes: qk and pv of the first seed, constructed and learned; their likeness as preconditioners."""
-    examples: dict[str, list[str]] = field(default_factory=dict)
+def _spec(cell: Cell) -> SeedSpec:
+    return cast(SeedSpec, cell.spec)
 
 
-def run(e: Experiment, prepared: Prepared | None = None) -> Result:
-    """Train and compare; ``prepared`` is `prepare(e.data)` if that was done before."""
-    with one_thread():
-        return _run(e, prepared or prepare(e.data))
+@dataclass(frozen=True, eq=False)
+class Seed:
+    """One seed: the coordinates it is trained in, what it is judged on, and the learners beside it."""
+
+    number: int
+    basis: Basis
+    held: Episodes
+    mixed: Episodes
+    """The held-out episodes with the labels of their demonstrations shuffled."""
+    tuned: References
+    learners: dict[str, Predict]
+    views: dict[str, View]
 
 
-def _run(e: Experiment, data: Prepared) -> Result:
-    seeds = e.members
-    tasks, tests = zip(*data.tasks(e.demos, e.labels == "sign"), strict=True)
-    dx = tasks[0].codes.shape[-1]
-    held = [test.draw(e.episodes, generator(EVALUATION, seed)) for test, seed in zip(tests, seeds, strict=True)]
-    named = list(data.learners)
-    model = Transformer(dx, layers=e.layers, width=40 if e.end_to_end else 0, hidden=80)
+def trained(e: Setting, data: Prepared, progress: Progress) -> list[Result]:
+    """Train the seeds of a setting together, and compare each with its learners."""
+    pairs = data.tasks(e.k, e.labels == "sign")
+    model = Transformer(pairs[0][0].codes.shape[-1], layers=e.layers, width=WIDTH if e.end_to_end else 0, hidden=HIDDEN)
+    bases = [torch.eye(model.dim) if e.end_to_end else whitening(task) for task, _ in pairs]
+    tasks = [task if e.end_to_end else in_basis(task, basis) for (task, _), basis in zip(pairs, bases, strict=True)]
+    batches = stream([(s, partial(t.draw, queries=e.queries)) for s, t in zip(data.seeds, tasks, strict=True)], e.batch)
+    adam = Adam(torch.full((len(data.seeds),), e.rate), clip=1.0)
+    more = [dict[str, Predict]() for _ in data.seeds]
+    if e.end_to_end:
+        progress("training features", 0)
+        features = DeepFeatures(model.dx, width=WIDTH, hidden=HIDDEN)
+        found = train(features.loss, stack([features.init(s) for s in data.seeds]), batches, e.steps, adam)
+        more = [{"gd on learned features": predictor(features, member(found.params, i))} for i in range(len(more))]
+    seeds = [
+        _seed(e, seed, *pair, basis, extra)
+        for seed, pair, basis, extra in zip(data.seeds, pairs, bases, more, strict=True)
+    ]
+    layers, curves = _train(e, model, seeds, batches, adam, progress)
+    return [
+        Result(
+            {**data.examples(i), "words": data.counts(i)},
+            [
+                *comparisons(
+                    seed.learners | _bypassed(e, model, layers[i]),
+                    predictor(model, layers[i]),
+                    seed.held,
+                    seed.mixed,
+                    seed.views,
+                ),
+                *curves[i],
+                *_encoding(data, i),
+                *(matrices(layers[i], seed.tuned) if e.layers == 1 else ()),
+            ],
+        )
+        for i, seed in enumerate(seeds)
+    ]
 
-    bases = [torch.eye(model.dim) if e.end_to_end else whitening(task) for task in tasks]
-    if not e.end_to_end:
-        tasks = tuple(in_basis(task, basis) for task, basis in zip(tasks, bases, strict=True))
-    batches = stream([(s, partial(t.draw, queries=e.queries)) for s, t in zip(seeds, tasks, strict=True)], e.batch)
+
+def _seed(e: Setting, number: int, task: Membership, test: Membership, basis: Basis, more: dict[str, Predict]) -> Seed:
+    tuned = references(task, number, e.end_to_end, e.layers)
+    held = test.draw(e.episodes, generator(EVALUATION, number))
+    learners = more | tuned.learners
+    views = {name: view(learner, held) for name, learner in learners.items()}
+    return Seed(number, basis, held, shuffled(held, generator(SHUFFLING, number)), tuned, learners, views)
+
+
+def _train(
+    e: Setting, model: Transformer, seeds: list[Seed], batches: object, adam: Adam, progress: Progress
+) -> tuple[list[Params], list[list[Array]]]:
+    """The trained layers of every seed as they act on the codes themselves, and how they came there."""
+    every = max(1, e.steps // MOMENTS)
+    seen: list[list[dict[tuple[str, str], float]]] = []
 
     def back(params: Params) -> list[Params]:
-        """The layers as they act on the codes themselves, by seed."""
-        return [rebased(member(params, i), torch.linalg.inv(basis)) for i, basis in enumerate(bases)]
-
-    adam = Adam(torch.full((e.seeds,), e.rate), clip=1.0)
-    if e.end_to_end:
-        features = DeepFeatures(dx, width=40, hidden=80)
-        found = train(features.loss, stack([features.init(s) for s in seeds]), batches, e.steps, adam)
-        for i, others in enumerate(named):
-            named[i] = {"gd on learned features": predictor(features, member(found.params, i))} | others
-    views = [{name: compare.view(p, held[i]) for name, p in others.items()} for i, others in enumerate(named)]
-    sloped = [name for name in views[0] if any(others[name].sensitivity.any() for others in views)]
+        return [rebased(member(params, i), torch.linalg.inv(seed.basis)) for i, seed in enumerate(seeds)]
 
     def watch(params: Params) -> dict[str, Tensor]:
-        rows = []
-        for layers, asked, others in zip(back(params), held, views, strict=True):
-            seen = compare.view(predictor(model, layers), asked)
-            alike = [compare.likeness(seen, others[name], asked.query) for name in sloped]
-            first = [accuracy(seen.answer, asked.target), float(half_square(seen.answer, asked.target))]
-            known = [others[name].sensitivity.any() for name in sloped]
-            numbers = [(like.spd, like.cosine if there else NAN) for like, there in zip(alike, known, strict=True)]
-            rows.append(first + [number for pair in numbers for number in pair])
-        return {"rows": torch.tensor(rows)}
+        layers = back(params)
+        seen.append([watched(predictor(model, layers[i]), seed.held, seed.views) for i, seed in enumerate(seeds)])
+        progress(f"training {len(seeds)} seeds", every)
+        return {}
 
-    starts = [rebased(_start(e, model, seed), basis) for seed, basis in zip(seeds, bases, strict=True)]
-    trained = train(model.loss, stack(starts), batches, e.steps, adam, watch, max(1, e.steps // 30))
-    members = back(trained.params)
-    last = trained.loss[-1].isfinite().tolist()
-    bad = [s for s, layers, ok in zip(seeds, members, last, strict=True) if not (ok and _finite(layers))]
+    starts = [rebased(_start(e, model, seed.number), seed.basis) for seed in seeds]
+    found = train(model.loss, stack(starts), batches, e.steps, adam, watch, every)  # type: ignore[arg-type]
+    layers = back(found.params)
+    finite = found.loss[-1].isfinite().tolist()
+    bad = [seed.number for seed, mine, ok in zip(seeds, layers, finite, strict=True) if not (ok and _finite(mine))]
     if bad:
-        raise Refusal(f"training diverged for seeds {bad} with rate {e.rate:g}; lower --rate.")
-    rows = torch.stack([seen["rows"] for seen in trained.watched.values()])  # [step, seed, number]
-    titles = ["accuracy", "loss", *(f"{what} {name}" for name in sloped for what in ("mse", "cosine"))]
-    curves = {"step": list(trained.watched)} | {title: rows[..., i].tolist() for i, title in enumerate(titles)}
-    everyone = [{"trained": predictor(model, layers)} | others for layers, others in zip(members, named, strict=True)]
-    seen = [{"trained": compare.view(each["trained"], held[i])} | views[i] for i, each in enumerate(everyone)]
-    mixed = [shuffled(asked, generator(SHUFFLING, seed)) for asked, seed in zip(held, seeds, strict=True)]
-    best = [matrix for matrix in data.matrices if matrix is not None]
-    return Result(
-        e,
-        _learners(everyone, held, mixed, seen),
-        curves,
-        data.autoencoder,
-        _weights(members, best, data.rates[0]) if best and e.layers == 1 else {},
-        data.examples,
-    )
+        raise Refusal(f"training diverged for seeds {bad} with a rate of {e.rate:g}; lower `rate`.")
+    steps = list(found.watched)
+    curves = [
+        [
+            array(
+                torch.tensor([rows[i][name] for rows in seen]),
+                "step",
+                coordinates={"step": steps},
+                part="training",
+                learner=name[0],
+                quantity=name[1],
+            )
+            for name in seen[0][i]
+        ]
+        for i in range(len(seeds))
+    ]
+    return layers, curves
+
+
+def _bypassed(e: Setting, model: Transformer, layers: Params) -> dict[str, Predict]:
+    """The layers without what attention writes, where something else can answer: an MLP trained with them."""
+    if not e.end_to_end:
+        return {}
+    return {BYPASS: predictor(model, layers | {"pv": torch.zeros_like(layers["pv"])})}
 
 
 def _finite(params: Params) -> bool:
     return all(bool(value.isfinite().all()) for value in params.values())
 
 
-def _start(e: Experiment, model: Transformer, seed: int) -> Params:
+def _start(e: Setting, model: Transformer, seed: int) -> Params:
     """Random weights, to which ``gd`` adds a small step of plain GD in every layer.
 
     From random weights alone a layer may settle in a second solution, a preconditioner of rank one read through the
     label column of qk; Zhang 2023 starts where that cannot happen, this start only makes it unlikely.
     """
     params = model.init(seed)
-    if e.start == "gd" and not e.end_to_end:
+    if e.start == "gd":
         small = construct.gd_layer(model.dx, 1, GD_START**2)
         params["qk"] = params["qk"] + GD_START * small.qk.float()
         params["pv"] = params["pv"] + small.pv.float() / GD_START
     return params
 
 
-def _learners(
-    everyone: list[dict[str, Predict]], held: list[Episodes], mixed: list[Episodes], views: list[dict[str, View]]
-) -> dict[str, dict[str, list[float]]]:
-    """Every learner's row; ``mixed`` are the held-out episodes with their labels shuffled."""
-    table: dict[str, dict[str, list[float]]] = {}
-    layers = [compare.view(each["trained"], asked) for each, asked in zip(everyone, mixed, strict=True)]
-    for name in everyone[0]:
-        rows = []
-        for s, episodes in enumerate(held):
-            alike = compare.likeness(views[s]["trained"], views[s][name], episodes.query)
-            other = compare.view(everyone[s][name], mixed[s])
-            slope = bool(views[s][name].sensitivity.any())
-            rows.append(
-                {
-                    "accuracy": accuracy(views[s][name].answer, episodes.target),
-                    "shuffled": accuracy(other.answer, episodes.target),
-                    "loss": float(half_square(views[s][name].answer, episodes.target)),
-                    "cosine": alike.cosine if slope else NAN,
-                    "cosine_shuffled": compare.likeness(layers[s], other, episodes.query).cosine if slope else NAN,
-                    "mse": alike.spd,
-                }
-            )
-        table[name] = {column: [row[column] for row in rows] for column in rows[0]}
-    return table
-
-
-def as_preconditioner(weights: Weights, dx: int) -> tuple[Tensor, Tensor]:
-    """A trained layer's answer is (bᵀ A + r) x_q plus a term in S alone, with b = (1/N) Σ y x and y² = 1.
-
-    With p the label row of pv and Q the x columns of qk: A = −(p_y Q_xx + p_x Q_yxᵀ), and r = −p_y Q_yx answers without
-    looking at any label.
-    """
-    q, p = weights.qk[0, 0][:, :dx], weights.pv[0, 0][dx]
-    return -(p[dx] * q[:dx] + torch.outer(p[:dx], q[dx])), -p[dx] * q[dx]
-
-
-def _weights(members: list[Params], best: list[Tensor], rate: float) -> dict[str, Any]:
-    dx = len(best[0])
-    learned = [Weights(params["qk"], params["pv"]) for params in members]
-    built = {
-        "gd": construct.gd_layer(dx, 1, rate),
-        "preconditioned gd": construct.preconditioned_layer(best[0], 1),
-        "learned": learned[0],
-    }
-    matrices = [as_preconditioner(weights, dx)[0] for weights in learned]
-
-    def alike(a: Tensor, b: Tensor) -> float:
-        return float((a * b).sum() / (a.norm() * b.norm()))
-
-    return {
-        "matrices": {
-            name: {part: value[0, 0].float().tolist() for part, value in weights._asdict().items()}
-            for name, weights in built.items()
-        },
-        "cosine to the best preconditioner": [alike(a, b.float()) for a, b in zip(matrices, best, strict=True)],
-        "cosine to a multiple of the identity": [alike(a, torch.eye(dx)) for a in matrices],
-    }
-
-
-def record(result: Result) -> dict[str, Any]:
-    """The result as plain data, for JSON; what is undefined is null."""
-    data: dict[str, Any] = with_nulls(asdict(result))
-    return data
+def _encoding(data: Prepared, place: int) -> list[Array]:
+    """How the encoder of a seed was trained, if it was."""
+    curves = dict(data.curves[place])
+    steps = [int(step) for step in curves.pop("step", ())]
+    return [
+        array(values, "step", coordinates={"step": steps}, part="encoder", quantity=name)
+        for name, values in curves.items()
+    ]

@@ -5,6 +5,7 @@ the dot. What only one of them knows, or what they read differently, is refused.
 """
 
 import re
+from functools import lru_cache
 
 import numpy as np
 from automata.base.exceptions import AutomatonException, RegexException
@@ -21,9 +22,10 @@ MOST_COPIES = 64
 
 BUILT_IN: Registry[str] = Registry("language", "iclgd languages list")
 for _name, _expression in {
-    "document-1": "a*bc*",
-    "document-2": "((a|b)c)*",
-    "document-3": "(abc?)*",  # printed (ab[c])*, where the square brackets mean "or not"
+    # of the regular-languages report
+    "report-1": "a*bc*",
+    "report-2": "((a|b)c)*",
+    "report-3": "(abc?)*",  # printed (ab[c])*, where the square brackets mean "or not"
     "tomita-1": "1*",
     "tomita-2": "(10)*",
     "tomita-3": "0*((11)+0+|1(11)*(00)+)*1*",  # an odd run of 1s is never followed by an odd run of 0s
@@ -35,6 +37,7 @@ for _name, _expression in {
     BUILT_IN.add(_name, _expression)
 
 
+@lru_cache(maxsize=256)  # every cell of a study asks again
 def language(text: str, alphabet: str = "") -> Language:
     """A built-in language by name, or the language of an expression.
 
@@ -68,7 +71,7 @@ def _alphabet(expression: str, given: str) -> str:
     spread = re.sub(r"(\w)-(\w)", lambda ends: _between(expression, *ends.groups()), expression)
     symbols = check_alphabet("".join(set(re.sub(r"\{[0-9]*,?[0-9]*\}", "", spread)) & set(_PLAIN)) + given)
     if not symbols:
-        raise Refusal(f'"{expression}" names no symbol; write an expression such as a*bc*, or give --alphabet.')
+        raise Refusal(f'"{expression}" names no symbol; write an expression such as a*bc*, or give `alphabet`.')
     return symbols
 
 
@@ -99,6 +102,11 @@ def _dfa(expression: str, alphabet: str) -> DFA:
         raise Refusal(f'"{expression}" repeats a part no times, which engines read differently; leave that part out.')
     if re.search(r"(?<!\[)\^", expression):
         raise Refusal(f'"{expression}" has a ^ that does not open a class such as [^a]; leave it out.')
+    if alone := re.search(r"\[(\w)\]", expression):
+        raise Refusal(
+            f'"{expression}" has {alone[0]}, a class of one symbol; write {alone[1]}? if it may be left out, '
+            f"as the regular-languages report means it, or {alone[1]} if not."
+        )
     copies = 1
     for bound in re.findall(r"\{(\d*),?(\d*)\}", expression):
         copies *= max(1, *(int(number or 0) for number in bound))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -11,20 +11,13 @@ from numpy import ndarray
 from torch import Tensor
 
 from iclgd.errors import Refusal
-from iclgd.registry import suggest
 from iclgd.small.languages.automaton import Language, Words
-from iclgd.small.languages.words import ASKED, TESTED, Labelled, asked, held_out, labelled, ranked
+from iclgd.small.languages.words import ASKED, TESTED, Labelled, Negatives, asked, held_out, labelled, ranked
 from iclgd.tasks.regression import Episodes
 
 Labels = Literal["fixed", "sign", "language"]
-LABELS: tuple[str, ...] = get_args(Labels)
 FEWEST = 3
 """The fewest words of a label that demonstrations or queries are drawn from."""
-
-
-def check_labels(kind: str) -> None:
-    if kind not in LABELS:
-        raise Refusal(f'no labels "{kind}". {suggest(kind, LABELS)}There are {", ".join(LABELS)}.')
 
 
 class Side(NamedTuple):
@@ -50,7 +43,7 @@ def side(words: Labelled, seed: int, test: bool) -> Side:
     return Side(*(Labelled(*(part[asked(part, seed) == query] for part in kept)) for query in (False, True)))
 
 
-def split_one(language: Language, kind: str, lengths: range, seed: int) -> Split:
+def split_one(language: Language, kind: Negatives, lengths: range, seed: int) -> Split:
     """One language on both sides, split by string, in exact shares: the languages are small."""
     words = labelled(language, kind, lengths, 768 // len(lengths), np.random.default_rng([seed, 0]))
     sides = []
@@ -64,7 +57,7 @@ def split_one(language: Language, kind: str, lengths: range, seed: int) -> Split
         if size is not None and size <= len(words.members):
             advice = f"it has {size} word{'s' if size > 1 else ''} in all, so write a larger one"
         else:
-            advice = "allow longer with --max-length"
+            advice = "allow longer with `max_length`"
         raise Refusal(
             f'"{language.name}" is too small for the split: of {len(words.members)} usable words up to length '
             f"{lengths[-1]} only {fewest} are left for a part that needs {FEWEST}; {advice}."
@@ -73,7 +66,11 @@ def split_one(language: Language, kind: str, lengths: range, seed: int) -> Split
 
 
 def split_many(
-    languages: Callable[[np.random.Generator], Iterator[Language]], count: int, kind: str, lengths: range, seed: int
+    languages: Callable[[np.random.Generator], Iterator[Language]],
+    count: int,
+    kind: Negatives,
+    lengths: range,
+    seed: int,
 ) -> Split:
     """Many languages, a fifth of them held out, and the words of held-out languages from the test side only.
 
@@ -90,11 +87,11 @@ def split_many(
             return split
         if tried > 20 and len(split.train) < tried / 4:
             break
-    raise Refusal(f"most random languages have too few words up to length {lengths[-1]}; raise --max-length.")
+    raise Refusal(f"most random languages have too few words up to length {lengths[-1]}; raise `max_length`.")
 
 
 def _side_of(
-    language: Language, kind: str, lengths: range, seed: int, test: bool, random: np.random.Generator
+    language: Language, kind: Negatives, lengths: range, seed: int, test: bool, random: np.random.Generator
 ) -> Side | None:
     try:
         words = side(labelled(language, kind, lengths, 192 // len(lengths), random), seed, test)
@@ -114,7 +111,7 @@ class Membership:
     codes: Float[Tensor, "language role label word dx"]
     """Demonstrations, then queries; non-members, then members; rows beyond ``sizes`` are padding."""
     sizes: Int[Tensor, "language role label"]
-    demos: int
+    k: int
     signs: bool
     """Whether each episode draws the sign of its labels."""
 
@@ -123,12 +120,12 @@ class Membership:
     ) -> Episodes:
         """Episodes of one query each, or of many: members and non-members in turn, spread evenly over their words."""
         language = torch.randint(len(self.codes), (count, 1), generator=generator)
-        shown = torch.arange(2).repeat_interleave(self.demos // 2).expand(count, -1)
+        shown = torch.arange(2).repeat_interleave(self.k // 2).expand(count, -1)
         turn = torch.arange(queries)
         asked = (torch.randint(2, (count, 1), generator=generator) + turn) % 2
         label = torch.cat([shown, asked], 1)  # [episode, demo and query]
         role = torch.cat([torch.zeros_like(shown), torch.ones_like(asked)], 1)
-        place = torch.rand(count, self.demos + 1, generator=generator, dtype=torch.float64)
+        place = torch.rand(count, self.k + 1, generator=generator, dtype=torch.float64)
         spread = (turn // 2 + place[:, -1:]) / ((queries + 1 - turn % 2) // 2)  # by the number of its own label
         word = (torch.cat([place[:, :-1], spread], 1) * self.sizes[language, role, label]).long()
         sign = torch.ones(count, 1, dtype=dtype)
@@ -137,10 +134,10 @@ class Membership:
         row = ((language * 2 + role) * 2 + label) * self.codes.shape[3] + word
         x = self.codes.flatten(0, 3).index_select(0, row.flatten()).unflatten(0, row.shape).to(dtype)
         y = (sign * (2 * label - 1))[..., None]
-        return Episodes(x[:, : self.demos], y[:, : self.demos], x[:, self.demos :], y[:, self.demos :])
+        return Episodes(x[:, : self.k], y[:, : self.k], x[:, self.k :], y[:, self.k :])
 
 
-def membership(words: list[Side], encode: Callable[[Words], ndarray], demos: int, signs: bool) -> Membership:
+def membership(words: list[Side], encode: Callable[[Words], ndarray], k: int, signs: bool) -> Membership:
     """Episodes over one side of a split, every word replaced by its code."""
     parts = [part for side in words for role in side for part in (role.others, role.members)]
     sizes = np.array([len(part) for part in parts]).reshape(len(words), 2, 2)
@@ -148,7 +145,7 @@ def membership(words: list[Side], encode: Callable[[Words], ndarray], demos: int
     codes = np.zeros((len(parts), sizes.max(), coded.shape[1]), dtype=np.float32)
     for row, part in zip(codes, np.split(coded, sizes.ravel().cumsum()[:-1]), strict=True):
         row[: len(part)] = part
-    return Membership(torch.from_numpy(codes).unflatten(0, sizes.shape), torch.from_numpy(sizes), demos, signs)
+    return Membership(torch.from_numpy(codes).unflatten(0, sizes.shape), torch.from_numpy(sizes), k, signs)
 
 
 def shuffled(episodes: Episodes, generator: torch.Generator) -> Episodes:

@@ -37,7 +37,7 @@ def moments(task: Membership) -> Moments:
     second = codes.mT @ codes / sizes[..., None, None]
     spread = (second - mean[..., :, None] * mean[..., None, :])[:, 0].mean(1)
     m, c = ((mean[:, role, 1] - mean[:, role, 0]) / 2 for role in (0, 1))
-    return Moments(m, m[:, :, None] * m[:, None, :] + spread / task.demos, c, second[:, 1].mean(1))
+    return Moments(m, m[:, :, None] * m[:, None, :] + spread / task.k, c, second[:, 1].mean(1))
 
 
 def best_rate(task: Membership) -> float:

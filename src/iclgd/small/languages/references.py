@@ -1,15 +1,24 @@
 """The learners that a trained layer is held against, each at its best on training episodes."""
 
+from dataclasses import dataclass
+
+import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.optimize import minimize
 from torch import Tensor
 
 from iclgd.metrics.functions import Predict, half_square
 from iclgd.small import learners
+from iclgd.small.languages.membership import Membership
+from iclgd.small.languages.optimum import best_classifier, best_preconditioner, best_rate
 from iclgd.small.references import NEIGHBOURS, linear, nearest
+from iclgd.small.streams import generator
 from iclgd.tasks.regression import Episodes
 
 Matrix = Float[Tensor, "dx dx"]
+SAMPLE, QUERIES = 2000, 32  # episodes that learners are tuned on, and queries of those that steps are tuned on
+TUNING = 11  # what a generator is for: the first part of its key
 PENALTIES = torch.logspace(-3, 3, 25, dtype=torch.float64)
 
 
@@ -27,13 +36,90 @@ def no_context(classifier: Float[Tensor, " dx"]) -> Predict:
     return lambda episodes: (episodes.query @ classifier.to(episodes.query.dtype))[..., None]
 
 
-def references(sample: Episodes, rate: float, matrix: Matrix | None) -> dict[str, Predict]:
-    """Learners by name: ridge tuned on the sample, preconditioned GD only if its matrix is given."""
-    penalty, k = best_penalty(sample), min(NEIGHBOURS, sample.x.shape[-2])
-    found = {"gd": linear(lambda x, y: learners.gd(x, y, rate))}
+def hits(classifier: Float[Tensor, " dx"], episodes: Episodes) -> Float[Tensor, "*batch 1 1"]:
+    """The share of demonstrations whose label has the classifier's sign, less the share whose label has not."""
+    guesses = (episodes.x @ classifier.to(episodes.x.dtype))[..., None].sign()
+    return (guesses * episodes.y).mean(-2, keepdim=True)
+
+
+def stored_times_hits(classifier: Float[Tensor, " dx"], sample: Episodes) -> Predict:
+    """A control without any gradient step: a stored w·x_q, times how many labels agree with w less how many do not.
+
+    It reads labels through that count alone, by signs, so no demonstration's position moves the answer's direction;
+    where one language is asked about with a random sign, likeness to it is the base rate for likeness to GD.
+    """
+    plain = no_context(classifier)
+
+    def answer(episodes: Episodes) -> Tensor:
+        return hits(classifier, episodes) * plain(episodes)
+
+    raw = answer(sample)
+    power = float(raw.square().sum())
+    scale = float((raw * sample.target).sum()) / power if power else 0.0  # least squares
+    return lambda episodes: scale * answer(episodes)
+
+
+@dataclass(frozen=True, eq=False)
+class References:
+    """Learners tuned on one seed's training episodes; all are odd in the labels or need none, so a random sign changes
+    nothing about which rate, penalty or matrix is best."""
+
+    rate: float
+    """Of one step of plain GD."""
+    matrix: Matrix | None
+    """The best preconditioner of one step; none for one-hot words, which are too wide."""
+    learners: dict[str, Predict]
+
+
+def references(task: Membership, seed: int, wide: bool, steps: int = 1) -> References:
+    """Every learner at its best on training episodes with fixed labels; ``wide``: codes too long for a matrix.
+
+    Gradient descent takes ``steps`` steps, one for every layer that it is held against.
+    """
+    rate, matrix = best_rate(task), None if wide else best_preconditioner(task)
+    sample = task.draw(SAMPLE, generator(TUNING, seed), dtype=torch.float64)
+    penalty, k = best_penalty(sample), min(NEIGHBOURS, task.k)
+    times = "" if steps == 1 else f" ×{steps}"
+    found = {f"gd{times}": descent(tuned(task, seed, torch.tensor(rate, dtype=torch.float64), steps))}
     if matrix is not None:
-        found["preconditioned gd"] = linear(lambda x, y: learners.preconditioned(x, y, matrix.to(x.dtype)))
-    return found | {
+        found[f"preconditioned gd{times}"] = descent(tuned(task, seed, matrix, steps))
+    found |= {
         "ridge": linear(lambda x, y: learners.ridge(x, y, penalty)),
         f"{k} nearest": nearest(k),
+        "no context": no_context(best_classifier(task)),
+        "stored × hits": stored_times_hits(best_classifier(task), sample),
     }
+    return References(rate, matrix, found)
+
+
+def descent(steps: Tensor) -> Predict:
+    """Steps of GD from 0, each with a rate [step] or a matrix [step, dx, dx] of its own."""
+
+    def learner(x: Tensor, y: Tensor) -> Tensor:
+        w = learners.origin(x, y, None)
+        for step in steps.to(x.dtype):
+            one = learners.preconditioned if step.ndim else learners.gd
+            w = one(x, y, step, start=w)
+        return w
+
+    return linear(learner)
+
+
+def tuned(task: Membership, seed: int, first: Tensor, steps: int) -> Tensor:
+    """The rates or matrices of ``steps`` steps of least squared error on drawn episodes.
+
+    One step is known exactly. More are found by quasi-Newton from that step alone, so they are never worse there.
+    """
+    start = torch.cat([first[None], torch.zeros(steps - 1, *first.shape, dtype=first.dtype)])
+    if steps == 1:
+        return start
+    sample = task.draw(SAMPLE // 4, generator(TUNING, seed, steps), queries=QUERIES, dtype=torch.float64)
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        p = torch.tensor(flat, dtype=torch.float64).reshape(start.shape).requires_grad_()
+        value = half_square(descent(p)(sample), sample.target)
+        (slope,) = torch.autograd.grad(value, p)
+        return float(value.detach()), slope.flatten().numpy()
+
+    best = minimize(objective, start.flatten().numpy(), jac=True, method="L-BFGS-B")
+    return torch.tensor(best.x).reshape(start.shape)

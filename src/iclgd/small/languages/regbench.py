@@ -16,6 +16,8 @@ from iclgd.errors import Refusal
 from iclgd.small.languages.automaton import Language, Words
 from iclgd.small.languages.expressions import from_dfa
 
+LETTERS = "abcd"  # unless others are asked for
+
 
 @dataclass(frozen=True, eq=False)
 class Chain:

@@ -7,7 +7,6 @@ from jaxtyping import Bool, Int, UInt64
 from numpy import ndarray
 
 from iclgd.errors import Refusal
-from iclgd.registry import suggest
 from iclgd.small.languages.automaton import Language, Words, padded
 
 Negatives = Literal["random", "edits", "complement"]
@@ -25,19 +24,15 @@ class Labelled(NamedTuple):
     others: Words
 
 
-def check_negatives(kind: str) -> None:
-    if kind not in NEGATIVES:
-        raise Refusal(f'no negatives "{kind}". {suggest(kind, NEGATIVES)}There are {", ".join(NEGATIVES)}.')
-
-
-def labelled(language: Language, kind: str, lengths: range, per_length: int, random: np.random.Generator) -> Labelled:
+def labelled(
+    language: Language, kind: Negatives, lengths: range, per_length: int, random: np.random.Generator
+) -> Labelled:
     """Different words of every length, at most ``per_length`` members of each.
 
     ``complement`` and ``edits`` have as many non-members as members at every length, so that length gives nothing away:
     the first uniform among all non-members of that length, the second one or two edits from a member. ``random`` draws
     lengths and symbols without looking at the language, and keeps what is not a member.
     """
-    check_negatives(kind)
     outside = language.complement()
     pairs = []
     for length in lengths:
@@ -64,11 +59,11 @@ def _lacking(language: Language, lengths: range) -> str:
         return f'"{language.name}" is the empty language: no word over {language.alphabet} is in it; write another one.'
     if not any(language.count(length) for length in lengths):
         return (
-            f'"{language.name}" has no words of length {lengths[0]} to {lengths[-1]}; allow others with --max-length.'
+            f'"{language.name}" has no words of length {lengths[0]} to {lengths[-1]}; allow others with `max_length`.'
         )
     return (
         f'"{language.name}" has every word over {language.alphabet} of the lengths it has up to {lengths[-1]}: there '
-        "is nothing to tell apart; give a larger --alphabet."
+        "is nothing to tell apart; give a larger `alphabet`."
     )
 
 

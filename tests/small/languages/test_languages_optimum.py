@@ -111,7 +111,7 @@ def test_a_layer_in_white_coordinates_is_the_layer_on_the_codes(layers):
     params = {name: value.double() for name, value in model.init(0).items()}
     on_codes, on_white = (
         part.draw(50, torch.Generator().manual_seed(1), 3, torch.float64)
-        for part in (task, Membership(task.codes.double() @ basis[:-1, :-1].mT, task.sizes, task.demos, task.signs))
+        for part in (task, Membership(task.codes.double() @ basis[:-1, :-1].mT, task.sizes, task.k, task.signs))
     )
     answer = model.predict(params, on_codes)
     assert torch.allclose(model.predict(rebased(params, basis), on_white), answer, atol=1e-10)
@@ -139,3 +139,12 @@ def test_many_queries_are_drawn_as_one_is(queries):
             assert share == pytest.approx(0.5 / size, abs=0.02)
     if queries == 6:
         assert (((drawn.target * sign) > 0).sum(1) == 3).all()
+
+
+def test_where_a_step_only_hurts_the_best_rate_is_zero():
+    task = random_task(3)
+    turned = task.codes.clone()
+    turned[:, 1] *= -1  # queries on the other side of the demonstrations' direction
+    rates = [best_rate(task), best_rate(Membership(turned, task.sizes, task.k, task.signs))]
+    assert min(rates) == 0
+    assert max(rates) > 0

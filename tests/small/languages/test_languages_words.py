@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from iclgd.errors import Refusal
 from iclgd.small.languages.automaton import decode, encode
 from iclgd.small.languages.encoders import centred, one_hot, principal
 from iclgd.small.languages.expressions import language
-from iclgd.small.languages.membership import accuracy, membership, shuffled, side, split_many, split_one
+from iclgd.small.languages.membership import Membership, accuracy, membership, shuffled, side, split_many, split_one
 from iclgd.small.languages.regbench import random_languages
-from iclgd.small.languages.words import NEGATIVES, asked, distinct, edits, held_out, labelled, uniform
+from iclgd.small.languages.words import Negatives, asked, distinct, edits, held_out, labelled, uniform
 
 LENGTHS = range(1, 13)
 
@@ -27,8 +28,8 @@ def strings(words):
     return {tuple(row) for row in words.tolist()}
 
 
-@pytest.mark.parametrize("kind", NEGATIVES)
-@pytest.mark.parametrize("name", ["document-1", "document-2", "document-3", "tomita-4", "tomita-7"])
+@pytest.mark.parametrize("kind", get_args(Negatives))
+@pytest.mark.parametrize("name", ["report-1", "report-2", "report-3", "tomita-4", "tomita-7"])
 def test_members_are_members_others_are_not_and_none_comes_twice(name, kind):
     found = language(name)
     words = labelled(found, kind, LENGTHS, 64, np.random.default_rng(0))
@@ -40,7 +41,7 @@ def test_members_are_members_others_are_not_and_none_comes_twice(name, kind):
 
 
 @pytest.mark.parametrize("kind", ["edits", "complement"])
-@pytest.mark.parametrize("name", ["document-1", "document-2", "document-3", "tomita-4"])
+@pytest.mark.parametrize("name", ["report-1", "report-2", "report-3", "tomita-4"])
 def test_length_gives_nothing_away(name, kind):
     found = language(name)
     words = labelled(found, kind, LENGTHS, 64, np.random.default_rng(0))
@@ -50,13 +51,13 @@ def test_length_gives_nothing_away(name, kind):
 
 def test_random_negatives_ignore_the_language():
     """Members of ((a|b)c)* have even lengths; blind negatives have all lengths alike."""
-    words = labelled(language("document-2"), "random", LENGTHS, 64, np.random.default_rng(0))
+    words = labelled(language("report-2"), "random", LENGTHS, 64, np.random.default_rng(0))
     odd = lengths(words.others, 3) % 2
     assert 0.3 < odd.mean() < 0.7
 
 
 def test_hard_negatives_are_one_or_two_edits_from_a_member():
-    found = language("document-2")
+    found = language("report-2")
     words = labelled(found, "edits", range(6, 7), 8, np.random.default_rng(0))
 
     def one_edit(word):
@@ -122,7 +123,7 @@ def test_where_edits_are_few_members_are_left_out_by_chance():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_string_is_on_two_sides(seed):
-    split = split_one(language("document-3"), "complement", LENGTHS, seed)
+    split = split_one(language("report-3"), "complement", LENGTHS, seed)
     parts = [strings(np.concatenate(role)) for (words,) in split for role in words]
     for a, b in itertools.combinations(parts, 2):
         assert not a & b
@@ -150,7 +151,7 @@ def test_no_language_and_no_string_is_on_two_sides():
     [
         ("a{13}", "", "has no words of length 1 to 12"),
         ("(a|b)*", "", "nothing to tell apart"),
-        ("tomita-1", "", "allow longer with --max-length"),
+        ("tomita-1", "", "allow longer with `max_length`"),
         ("abc|cba", "", "it has 2 words in all, so write a larger one"),
         ("[^ab]", "", "is the empty language"),
     ],
@@ -166,7 +167,7 @@ def task():
     return words, membership(words, lambda w: one_hot(w, 3), 10, signs=False)
 
 
-NAMES = ("document-1", "document-2")
+NAMES = ("report-1", "report-2")
 
 
 def test_episodes_are_balanced_labelled_right_and_never_ask_what_they_show(task):
@@ -221,3 +222,64 @@ def test_principal_components_are_orthogonal_scaled_and_refused_beyond_the_rank(
     assert np.square(centred(x)(x)).sum(1).mean() == pytest.approx(x.shape[1], rel=1e-4)
     with pytest.raises(Refusal, match="span 35 dimensions, fewer than 40"):
         principal(x, 40)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_language_is_split_in_exact_shares(seed):
+    split = split_one(language("report-1"), "complement", LENGTHS, seed)
+    (train,), (test,) = split
+    for words, count in ((train, 94), (test, 62)):
+        assert sum(len(part) for role in words for part in role) == count
+    assert [len(part) for part in test.demos] == [15, 15]
+    assert [len(part) for part in test.queries] == [16, 16]
+
+
+def test_another_seed_splits_other_words():
+    members = [strings(split_one(language("report-2"), "complement", LENGTHS, s).test[0].demos.members) for s in (0, 1)]
+    assert members[0] != members[1]
+
+
+def test_the_smallest_pool_that_is_split_has_three_words():
+    """Ten members: four to test, two of them shown and two asked about, which is too few; twenty-two are enough."""
+    with pytest.raises(Refusal, match="only 2 are left for a part that needs 3"):
+        split_one(language("a{1,10}", "ab"), "complement", LENGTHS, 0)
+    split = split_one(language("a+|bbb+", "ab"), "complement", LENGTHS, 0)
+    assert split.test[0].fewest >= 3
+
+
+@pytest.mark.parametrize("queries", [6, 7])
+def test_many_queries_take_members_and_others_in_turn_and_spread_over_their_words(queries):
+    codes = torch.zeros(1, 2, 2, 3, 1)
+    codes[0, 0, :, :, 0] = torch.tensor([[-1.0, -2.0, -3.0], [1.0, 2.0, 3.0]])  # shown
+    codes[0, 1, :, :, 0] = torch.tensor([[-4.0, -5.0, -6.0], [4.0, 5.0, 6.0]])  # asked
+    family = Membership(codes, torch.full((1, 2, 2), 3), 4, False)
+    drawn = family.draw(200, torch.Generator().manual_seed(0), queries=queries)
+    assert torch.equal(drawn.target.sign(), drawn.query.sign())
+    assert (drawn.target[:, 1:] == -drawn.target[:, :-1]).all()
+    assert 0.4 < (drawn.target[:, 0] > 0).float().mean() < 0.6
+    assert drawn.query.abs().min() == 4
+    assert drawn.x.abs().max() == 3
+    for words in drawn.query[..., 0]:
+        mine = words[words > 0]
+        if len(mine) == 3:  # as many as there are words: each comes once
+            assert set(mine.tolist()) == {4.0, 5.0, 6.0}
+    assert set(drawn.query.abs().flatten().tolist()) == {4.0, 5.0, 6.0}
+
+
+def test_hard_negatives_of_one_length_are_no_more_of_the_first_than_of_the_last():
+    """Were the first in alphabetical order kept where there are too many, non-members would begin with a."""
+    firsts = [
+        labelled(language("report-1"), "edits", range(8, 9), 64, np.random.default_rng(seed)).others[:, 0]
+        for seed in range(40)
+    ]
+    assert (np.concatenate(firsts) == 2).mean() > 0.04
+
+
+def test_the_test_side_has_the_words_that_are_held_out():
+    words = labelled(language("report-2"), "complement", LENGTHS, 64, np.random.default_rng(0))
+    for test in (True, False):
+        for role, query in zip(side(words, 4, test), (False, True), strict=True):
+            for part in role:
+                assert len(part)
+                assert (held_out(part, 4) == test).all()
+                assert (asked(part, 4) == query).all()

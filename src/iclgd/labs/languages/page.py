@@ -1,0 +1,197 @@
+"""What one setting of the languages lab shows: whether labels are read, which learner is nearest, and the rest."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from iclgd.labs.languages.measures import BYPASS, TRAINED
+from iclgd.labs.languages.reading import Reading, readings
+from iclgd.labs.languages.spec import Setting
+from iclgd.metrics.statistics import half_width
+from iclgd.report.numbers import Number, counted
+from iclgd.report.page import Drawing, Page, Section, Table
+from iclgd.study import Study
+
+INTERVALS = "Means over seeds with their 95% intervals, by Student's t, cut off where a quantity ends."
+NO_INTERVAL = "1 seed: no interval over draws."
+SHARE, DIFFERENCE, ABOVE = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf)
+BOUNDS = {"accuracy": SHARE, "loss": ABOVE, "cosine": DIFFERENCE, "correlation": DIFFERENCE, "mse": ABOVE}
+TINY = 1e-30  # a squared distance of zero has no logarithm
+ALIKE = ("cosine", "correlation", "mse")  # to the trained layers, which have none themselves
+
+
+def over_seeds(values: Sequence[float] | np.ndarray, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Number:
+    """The mean over seeds and Student's t interval, within the bounds of the quantity; no interval from one seed.
+
+    Seeds without a value (a cosine to what does not move) are left out and counted.
+    """
+    every = np.asarray(values, dtype=float)
+    known = every[np.isfinite(every)]
+    if not len(known):
+        return Number(math.nan)
+    note = "" if len(known) == len(every) else f"({len(known)} of {len(every)} seeds)"
+    mean, half = float(known.mean()), half_width(known.tolist())
+    if not math.isfinite(half):
+        return Number(mean, note=note)
+    return Number(mean, max(bounds[0], mean - half), min(bounds[1], mean + half), note=note)
+
+
+def number(reading: Reading, learner: str, quantity: str, shuffled: bool = False) -> Number:
+    return over_seeds(reading.of(learner, quantity, shuffled), BOUNDS[quantity])
+
+
+def difference(reading: Reading) -> Number:
+    """How much accuracy the layers lose when labels are shuffled."""
+    return over_seeds(reading.reads_labels(), DIFFERENCE)
+
+
+def how_sure(reading: Reading) -> str:
+    return INTERVALS if len(reading.seeds) > 1 else NO_INTERVAL
+
+
+# the answer
+
+
+def labels_said(reading: Reading) -> str:
+    """Whether the layers read the labels of the demonstrations."""
+    who, read = ("layer", "reads") if reading.setting.layers == 1 else ("layers", "read")
+    lost = difference(reading)
+    if math.isnan(lost.low):
+        return f"Whether the {who} {read} labels is undecided from 1 seed (shuffling them costs {lost} of accuracy)"
+    if lost.low > 0:
+        return f"The {who} {read} the labels: shuffling them costs {lost} of accuracy"
+    if lost.high < 0:
+        return f"Shuffling the labels makes the {who} better, by {Number(-lost.value, -lost.high, -lost.low)}"
+    return f"The {who} {'is' if who == 'layer' else 'are'} not shown to read labels: shuffling them costs {lost}"
+
+
+def by_distance(reading: Reading) -> list[str]:
+    """Learners, nearest predictions first; the layers' own MLP is none of them."""
+    others = [name for name in reading.learners if name != BYPASS]
+    return sorted(others, key=lambda name: float(np.mean(reading.of(name, "mse"))))
+
+
+def is_nearest(reading: Reading) -> bool | None:
+    """Whether the nearest learner is nearer than the next, over seeds; None from one seed.
+
+    By the ratio of their squared distances, seed by seed: distances of seeds differ by orders of magnitude.
+    """
+    first, second = (np.log(np.maximum(reading.of(name, "mse"), TINY)) for name in by_distance(reading)[:2])
+    gap = over_seeds(second - first)
+    return None if math.isnan(gap.low) else gap.low > 0
+
+
+def nearest_said(reading: Reading) -> str:
+    """Which learner's predictions are nearest to those of the layers."""
+    first, second = by_distance(reading)[:2]
+    shown = f"{first} (MSE {number(reading, first, 'mse')})"
+    if is_nearest(reading):
+        return f"of all learners {shown} predicts most alike"
+    return f"which learner predicts most alike is undecided between {shown} and {second}"
+
+
+def answer(reading: Reading) -> str:
+    parts = [labels_said(reading), nearest_said(reading)]
+    if BYPASS in reading.learners:
+        alone = number(reading, BYPASS, "correlation")
+        parts.append(f"with attention switched off the predictions correlate to {alone} with those with it on")
+    return "; ".join(parts) + "."
+
+
+# tables and figures
+
+
+def subtitle(setting: Setting, seeds: int) -> str:
+    layers = "one LSA layer" if setting.layers == 1 else f"{setting.layers} LSA layers"
+    return (
+        f"{setting.language} · {setting.labels} labels · {setting.negatives} · {setting.encoder.label} · {layers} · "
+        f"k = {setting.k} · {counted(seeds, 'seed')} × {counted(setting.episodes, 'episode')}"
+    )
+
+
+def table(reading: Reading, columns: dict[str, tuple[str, bool]]) -> Table:
+    """A row for every learner; a column is a quantity, on episodes with their labels as they are or shuffled."""
+    rows = [
+        [
+            name,
+            *(
+                "" if name == TRAINED and quantity in ALIKE else number(reading, name, quantity, shuffled)
+                for quantity, shuffled in columns.values()
+            ),
+        ]
+        for name in (TRAINED, *reading.learners)
+    ]
+    return Table(["", *columns], rows)
+
+
+FIRST = {
+    "accuracy": ("accuracy", False),
+    "labels shuffled": ("accuracy", True),
+    "cosine": ("cosine", False),
+    "correlation": ("correlation", False),
+}
+SECOND = {"½ sq. error": ("loss", False), "MSE": ("mse", False)}
+SHUFFLED = {"cosine": ("cosine", True), "correlation": ("correlation", True), "MSE": ("mse", True)}
+TO_TRAINED = (
+    "Cosine (of sensitivities ∂ŷ/∂x), correlation and MSE (of predictions) are to the trained layers. `no context` is "
+    "a stored linear classifier; `stored × hits` is that classifier times the share of labels that agree with it less "
+    "the share that does not: neither has a gradient step in it. `trained, no attention` has their pv set to zero."
+)
+WORDS = "{training} trained on; in test episodes {shown} shown and {asked} asked about"
+CAPTIONS = {
+    "training": "Accuracy and loss on held-out episodes, and how near the trained layers come to the learners.",
+    "autoencoder": "The autoencoder sees no labels; its words are those of the language and as many uniform ones.",
+    "weights": "Constructed and trained, first seed.",
+}
+
+
+def notes(reading: Reading) -> Table:
+    """What else was measured, a line each."""
+    facts = reading.facts
+    rows: list[list[str | Number]] = [
+        ["members, for instance", ", ".join(facts["members"])],
+        ["other words", ", ".join(facts["others"])],
+        ["different words, first seed", WORDS.format(**facts["words"])],
+    ]
+    for quantity, name in (("symbols", "positions"), ("words", "words")):
+        if reading.encoding(quantity).size:
+            rows.append([f"held-out {name} restored", over_seeds(reading.encoding(quantity)[:, -1], SHARE)])
+    for quantity in ("cosine to the best preconditioner", "cosine to a multiple of the identity"):
+        if reading.weights(quantity).size:
+            rows.append([f"matrix of the layer: {quantity}", over_seeds(reading.weights(quantity), DIFFERENCE)])
+    return Table(["", ""], rows)
+
+
+def drawings(parts: Sequence[Reading], prefix: str = "") -> dict[str, Drawing]:
+    """The figures of one setting, or of settings side by side, by what they show."""
+    from iclgd.labs.languages import figures
+
+    made = {"training": Drawing(f"{prefix}training", lambda: figures.training(parts))}
+    coded = [part for part in parts if part.encoding("loss").size]
+    if coded:
+        made["autoencoder"] = Drawing(f"{prefix}autoencoder", lambda: figures.autoencoder(coded))
+    for i, part in enumerate(parts, 1):
+        if part.matrix(TRAINED, "qk").size:
+            name = "weights" if len(parts) == 1 else f"weights-{i}"
+            made[name] = Drawing(f"{prefix}{name}", lambda part=part: figures.weights(part))  # type: ignore[misc]
+    return made
+
+
+def page(study: Study) -> Page:
+    (reading,) = readings(study)
+    return Page(
+        "Membership learned in context",
+        subtitle(reading.setting, len(reading.seeds)),
+        answer(reading),
+        [
+            Section("Learners", f"{how_sure(reading)} {TO_TRAINED}", table(reading, FIRST), brief=True),
+            *(
+                Section(name.capitalize(), CAPTIONS[name], figure=drawing)
+                for name, drawing in drawings([reading]).items()
+            ),
+            Section("Errors", how_sure(reading), table(reading, SECOND)),
+            Section("Likeness on episodes with shuffled labels", how_sure(reading), table(reading, SHUFFLED)),
+            Section("Words, codes and weights", table=notes(reading), brief=True),
+        ],
+    )
