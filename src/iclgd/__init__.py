@@ -37,7 +37,9 @@ _PUBLIC = {
     "CLAIMS": "iclgd.claims:CLAIMS",
     "metric": "iclgd.metrics.compared:metric",
     "Compared": "iclgd.metrics.compared:Compared",
+    "Null": "iclgd.nulls:Null",
     "claim": "iclgd.claims:claim",
+    "Within": "iclgd.claims:Within",
     # the pieces
     "ModelSpec": "iclgd.spec:ModelSpec",
     "EpisodeSpec": "iclgd.spec:EpisodeSpec",

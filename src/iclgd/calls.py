@@ -15,8 +15,6 @@ FRAME = {"out": None, "store": None, "jobs": 1, "overwrite": False}
 
 def lab_functions() -> dict[str, str]:
     """Python names of the labs: `dual check` is called as ``iclgd.dual_check``."""
-    import iclgd.labs  # noqa: F401  (declares the labs)
-
     return {name.replace(" ", "_").replace("-", "_"): name for name in LABS}
 
 

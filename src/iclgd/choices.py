@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from iclgd.errors import Refusal
-from iclgd.registry import Registry, suggest
+from iclgd.registry import Registry, absolute_name, suggest
 from iclgd.spec import complaint, parts
 
 
@@ -68,7 +68,14 @@ class Choice:
 
 
 def _defaults(thing: Any) -> dict[str, Any]:
-    return {field.name: field.default for field in option_fields(thing)}
+    return {field.name: default_of(field) for field in option_fields(thing)}
+
+
+def default_of(field: dataclasses.Field[Any]) -> Any:
+    """What an option is if nobody says; `...` where it has to be said."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return ... if field.default is dataclasses.MISSING else field.default
 
 
 def option_fields(thing: Any) -> list[dataclasses.Field[Any]]:
@@ -82,7 +89,7 @@ def option_fields(thing: Any) -> list[dataclasses.Field[Any]]:
 def _model(thing: Any) -> type[BaseModel]:
     """What the options have to be, from the annotations of the dataclass."""
     hints = get_type_hints(thing, include_extras=True)
-    fields: dict[str, Any] = {field.name: (hints[field.name], field.default) for field in option_fields(thing)}
+    fields: dict[str, Any] = {field.name: (hints[field.name], default_of(field)) for field in option_fields(thing)}
     return create_model(thing.__name__, __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields)
 
 
@@ -98,8 +105,9 @@ def parse_one(given: Any, registry: Registry[Any]) -> Choice:
     if isinstance(given, str):
         given = _from_text(given)
     if not isinstance(given, dict) or "name" not in given:
-        raise Refusal(f"a {registry.kind} is written as its name, or as a mapping with `name` and its options.")
-    name, options = given["name"], {option: value for option, value in given.items() if option != "name"}
+        raise Refusal(f'a {registry.kind} is written as its name, or as a mapping with "name" and its options.')
+    options = {option: value for option, value in given.items() if option != "name"}
+    name = absolute_name(str(given["name"]))
     thing = registry[name]
     known = [field.name for field in option_fields(thing)]
     for option in options:
@@ -111,7 +119,7 @@ def parse_one(given: Any, registry: Registry[Any]) -> Choice:
     try:
         found = _model(thing).model_validate(options)
     except ValidationError as error:
-        raise Refusal(f"{name}: {complaint(error, _model(thing))}") from None
+        raise Refusal(f"{name}: {complaint(error, _model(thing)).replace('`', '')}") from None  # no flag of its own
     values = {option: getattr(found, option) for option in known}
     thing(**values)  # refuses what does not go together
     return Choice(registry, name, tuple(values.items()))
@@ -140,11 +148,12 @@ def _from_text(text: str) -> dict[str, Any]:
 
 
 def one_of(registry: Registry[Any]) -> Any:
-    """The type of a field that holds one choice."""
+    """The type of a field that holds one choice; it carries the registry, whose names the help lists."""
     return Annotated[
         Choice,
         BeforeValidator(lambda given: parse_one(given, registry)),
         PlainSerializer(lambda choice, info: choice.plain(info)),
+        registry,
     ]
 
 
@@ -158,10 +167,15 @@ def some_of(registry: Registry[Any], usual: Iterable[str]) -> Any:
         words: list[Any] = []
         for one in given:
             words += usual if one == "default" else [one]
-        return tuple(dict.fromkeys(parse_one(one, registry) for one in words))
+        chosen = tuple(dict.fromkeys(parse_one(one, registry) for one in words))
+        labels = [choice.label for choice in chosen]
+        if twice := [label for label in labels if labels.count(label) > 1]:
+            raise Refusal(f'two {registry.kind}s would both be called "{twice[0]}" in a table: give one of them.')
+        return chosen
 
     return Annotated[
         tuple[Choice, ...],
         BeforeValidator(parse),
         PlainSerializer(lambda chosen, info: [choice.plain(info) for choice in chosen]),
+        registry,
     ]

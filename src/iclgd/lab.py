@@ -80,6 +80,11 @@ class Lab:
     quick: bool = False
     examples: str = ""
 
+    @property
+    def __wrapped__(self) -> type[LabSpec]:
+        """Where the lab was written: its docstring describes the lab, and a stranger's file is part of its keys."""
+        return self.spec
+
 
 def later(address: str) -> Callable[..., Any]:
     """A function as `module:name`, imported when it is first called: a lab's spec can be checked without torch."""
@@ -91,4 +96,4 @@ def later(address: str) -> Callable[..., Any]:
     return call
 
 
-LABS: Registry[Lab] = Registry("lab", "iclgd --help", "iclgd.labs")
+LABS: Registry[Lab] = Registry("lab", "iclgd --help", "iclgd.labs", home="iclgd.labs")

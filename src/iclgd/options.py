@@ -6,7 +6,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, model_validator
 
 from iclgd.errors import Refusal
+from iclgd.registry import absolute_name
 from iclgd.spec import Dtype, EpisodeSpec, Init, ModelSpec, PromptSpec, Seed, Spec, Start, option
+from iclgd.tasks.text import TASKS
 from iclgd.tools import MEMORY
 
 
@@ -18,8 +20,8 @@ def absolute(given: Any) -> Any:
 
 
 def task_name(given: Any) -> Any:
-    """A task's name stays; the path of a task or episode file becomes absolute."""
-    return absolute(given) if str(given).endswith((".yaml", ".yml", ".json")) else given
+    """A task's name stays; the path of a task or episode file, or of `mine.py:TASK`, becomes absolute."""
+    return absolute(given) if str(given).endswith((".yaml", ".yml", ".json")) else absolute_name(str(given))
 
 
 def unescaped(given: Any) -> Any:
@@ -78,7 +80,7 @@ class EpisodeOptions(Spec):
 class OneEpisode(EpisodeOptions):
     """One task and one draw of demonstrations."""
 
-    task: Annotated[str, BeforeValidator(task_name)] = option(
+    task: Annotated[str, BeforeValidator(task_name), TASKS] = option(
         "sentiment", "Task name, task .yaml or episode .json.", keyed=False
     )
     seed: Seed = option(0, "Which demonstrations.")

@@ -5,6 +5,7 @@ Nothing is imported before it is asked for by name.
 """
 
 import hashlib
+import inspect
 import sys
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
@@ -29,22 +30,28 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"Did you mean {' or '.join(near)}? " if near else ""
 
 
+def registered(address: str) -> "Registry[Any]":
+    return REGISTRIES[address]
+
+
 class Registry(Generic[Thing]):
     """Things of one kind by name; ``listing`` is the command that shows them all.
 
-    A thing is given itself or as `module:attribute`, which is imported at first use.
+    A thing is given itself or as `module:attribute`, which is imported at first use. ``home`` is a package that
+    declares things when it is imported, which happens when somebody first looks here. ``group`` is the group of entry
+    points that other packages register in; a name of this package cannot be taken by another.
     """
 
-    def __init__(self, kind: str, listing: str, group: str = ""):
-        self.kind, self.listing, self.group = kind, listing, group
+    def __init__(self, kind: str, listing: str, group: str = "", home: str = ""):
+        self.kind, self.listing, self.group, self.home = kind, listing, group, home
         self._things: dict[str, Thing | str] = {}
         self._summaries: dict[str, str] = {}
         self.address = f"{kind}|{group}|{listing}"
         REGISTRIES[self.address] = self
 
     def __reduce__(self) -> Any:
-        """A registry goes to another process by its name."""
-        return REGISTRIES.__getitem__, (self.address,)
+        """A registry goes to another process by its address."""
+        return registered, (self.address,)
 
     def add(self, name: str, thing: Thing | str, summary: str = "") -> None:
         if name in self._things:
@@ -52,59 +59,103 @@ class Registry(Generic[Thing]):
         self._things[name] = thing
         self._summaries[name] = summary or _first_line(thing)
 
+    @property
+    def _known(self) -> dict[str, Thing | str]:
+        """What was added here, the things of its home too."""
+        if self.home:
+            import_module(self.home)
+        return self._things
+
     @cached_property
-    def _points(self) -> dict[str, EntryPoint]:
-        """What other packages registered."""
-        return {point.name: point for point in entry_points(group=self.group)} if self.group else {}
+    def _points(self) -> dict[str, list[EntryPoint]]:
+        """What other packages registered, by name."""
+        found: dict[str, list[EntryPoint]] = {}
+        for point in entry_points(group=self.group) if self.group else ():
+            found.setdefault(point.name, []).append(point)
+        return found
 
     def __getitem__(self, name: str) -> Thing:
-        if name in self._things:
+        if name in self._known:
             thing = self._things[name]
             if isinstance(thing, str) and ":" in thing:
                 module, _, attribute = thing.partition(":")
                 thing = self._things[name] = getattr(import_module(module), attribute)
             return cast(Thing, thing)
         if name in self._points:
-            return self._loaded(self._points[name])
+            return self._loaded(*self._points[name])
         if ".py:" in name:
             return cast(Thing, from_file(name, self.kind))
         raise Refusal(f'no {self.kind} "{name}". {suggest(name, self)}`{self.listing}` lists all.')
 
-    def _loaded(self, point: EntryPoint) -> Thing:
+    def _loaded(self, point: EntryPoint, *others: EntryPoint) -> Thing:
+        if others:
+            packages = ", ".join(_package(one) for one in (point, *others))
+            raise Refusal(f'several packages have a {self.kind} "{point.name}": {packages}. Uninstall all but one.')
         try:
             found = cast(Thing, point.load())
         except Exception as error:  # somebody else's code: say whose
-            raise Refusal(f"the {self.kind} {point.name} ({point.value}) cannot be loaded: {error}.") from None
-        self._things.setdefault(point.name, found)
+            where = f"the {self.kind} {point.name} of {_package(point)}"
+            raise Refusal(f"{where} cannot be loaded: {type(error).__name__}: {error}.") from None
+        if self._things.setdefault(point.name, found) is found:
+            self._summaries.setdefault(point.name, _first_line(found))
         return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._things or name in self._points or ".py:" in str(name)
+        return name in self._known or name in self._points or ".py:" in str(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._things, *self._points]))
+        return iter(dict.fromkeys([*self._known, *self._points]))
 
     def items(self) -> Iterable[tuple[str, Thing]]:
         return [(name, self[name]) for name in self]
 
     def summary(self, name: str) -> str:
-        """A line on the thing, without importing it."""
-        if name in self._summaries:
-            return self._summaries[name]
-        point = self._points.get(name)
-        return f"from {point.dist.name}" if point is not None and point.dist is not None else ""
+        """A line on the thing, without importing it: of another package's, what that package says of itself."""
+        points = self._points.get(name, [])
+        if name in self._known or not points:
+            return self._summaries.get(name, "")
+        about = points[0].dist.metadata["Summary"] if points[0].dist is not None else ""
+        return f"from {_package(points[0])}" + (f": {about}" if about else "")
 
     def identity(self, name: str) -> str:
-        """The name as it enters a cell's key: with the version of the thing, or the hash of the file it is from."""
-        if name not in self._things and name not in self._points and ".py:" in name:
-            file, _, attribute = name.rpartition(":")
-            return f"{attribute}@{hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]}"
-        version = getattr(self[name], "version", None)
-        return name if version is None else f"{name}@{version}"
+        """The name as it enters a cell's key: with the thing's version, and a hash of its source if it is not ours."""
+        thing = self[name]
+        version, source = getattr(thing, "version", None), source_hash(thing)
+        parts = [name.rpartition(":")[2], *(str(part) for part in (version, source) if part is not None)]
+        return "@".join(parts)
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value
+
+
+def source_hash(thing: Any) -> str | None:
+    """A hash of the file that a thing was written in; none for this package's own, which carry versions.
+
+    A thing made from a function or class (a metric, a lab) points to it by ``__wrapped__``.
+    """
+    made = inspect.unwrap(thing)
+    module = getattr(made, "__module__", None) or type(made).__module__
+    if module.split(".")[0] == "iclgd":
+        return None
+    file = getattr(sys.modules.get(module), "__file__", None)
+    try:
+        text = Path(file).read_bytes() if file else inspect.getsource(made).encode()
+    except (OSError, TypeError):
+        raise Refusal(f"the source of {made!r} cannot be read, which a cell's key needs: put it in a file.") from None
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def absolute_name(name: str) -> str:
+    """`mine.py:Noise` with the file's whole path, so that it means the same in any folder; other names as they are."""
+    file, dot, attribute = name.partition(".py:")
+    return f"{Path(f'{file}.py').resolve()}:{attribute}" if dot else name
 
 
 def _first_line(thing: object) -> str:
-    return (getattr(thing, "__doc__", None) or "").strip().split("\n")[0] if not isinstance(thing, str) else ""
+    """The first line of the docstring of a class or function, or of what a thing was made from."""
+    own = inspect.unwrap(thing) if callable(thing) or hasattr(thing, "__wrapped__") else None  # type: ignore[arg-type]
+    return (getattr(own, "__doc__", None) or "").strip().split("\n")[0]
 
 
 def from_file(name: str, kind: str) -> Any:

@@ -38,7 +38,7 @@ class Array:
             axes.remove(axis)
             labels[axis] = place
         rest = {axis: where for axis, where in self.coordinates.items() if axis in axes}
-        return Array(labels, tuple(axes), values, rest)
+        return Array(labels, tuple(axes), np.asarray(values), rest)
 
 
 def array(values: Any, *axes: str, coordinates: Any = None, **labels: Any) -> Array:

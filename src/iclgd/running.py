@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from iclgd.errors import Refusal
 from iclgd.files import check_output
 from iclgd.lab import LABS, Cell, LabSpec
+from iclgd.registry import source_hash
 from iclgd.store.cells import Store
 from iclgd.study import Results, Study, read_record, repeat_line, study_key
 from iclgd.tools import Tools
@@ -68,6 +69,8 @@ def _job(cell: Cell, tools: Tools) -> "Job":
 
     lab = LABS[cell.lab]
     identity = dict(lab.identity(cell, tools))
+    if source := source_hash(lab):  # a stranger's lab: its file may change without its version
+        identity["source"] = source
     return Job(cell.key(identity, lab.version), cell, identity)
 
 

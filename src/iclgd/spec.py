@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from iclgd.errors import Refusal
 from iclgd.registry import suggest
@@ -131,8 +131,8 @@ def seeds(value: Any) -> Any:
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(unique), Field(min_length=1)]
-Seeds = Annotated[tuple[Seed, ...], BeforeValidator(seeds), Field(min_length=1)]
-Rates = Annotated[tuple[Annotated[float, Field(ge=0)], ...], BeforeValidator(unique)]
+Seeds = Annotated[tuple[Seed, ...], BeforeValidator(seeds), AfterValidator(unique), Field(min_length=1)]
+Rates = Annotated[tuple[Annotated[float, Field(ge=0)], ...], BeforeValidator(unique), AfterValidator(unique)]
 Inits = Annotated[tuple[Init, ...], BeforeValidator(unique), Field(min_length=1)]
 
 
@@ -186,6 +186,8 @@ def complaint(error: ValidationError, kind: type[BaseModel]) -> str:
     where = ".".join(str(step) for step in first["loc"]) or "it"
     name = f"`{first['loc'][0]}`" if first["loc"] else "it"
     given, context = first.get("input"), first.get("ctx", {})
+    # a bound of 0.0 reads as 0
+    context = {what: int(x) if isinstance(x, float) and x.is_integer() else x for what, x in context.items()}
     shown = f'"{given}"' if isinstance(given, str) else str(given)[:60]
     match first["type"]:
         case "extra_forbidden":

@@ -14,10 +14,12 @@ import yaml
 from iclgd.errors import Refusal
 from iclgd.files import output_folder
 from iclgd.lab import LABS, Cell, Label, LabSpec
+from iclgd.registry import load_plugin
 from iclgd.report.page import Page, Table
 from iclgd.results import Array, Result, matches
 from iclgd.spec import key
 from iclgd.store.cells import Store
+from iclgd.tools import MEMORY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -159,14 +161,25 @@ def study_key(lab: str, spec: LabSpec) -> str:
 
 
 def repeat_line(lab: str, spec: LabSpec, folder: Path | None) -> str:
-    """The command that shows the study again, from any folder."""
+    """The command that shows the study again, from any folder; none where its model was only in memory."""
+    if str(getattr(spec, "model", "")).startswith(MEMORY):
+        return ""
     plugins = [word for file in spec.plugin for word in ("--plugin", file)]  # the lab itself may come from one
     if folder is not None:
         return shlex.join(["iclgd", *plugins, *lab.split(), "--spec", str(folder.resolve() / SPEC)])
-    usual = type(spec).of({}).model_dump(mode="json")
-    given = {name: value for name, value in spec.model_dump(mode="json").items() if value != usual[name]}
-    words = [word for name, value in given.items() for word in _flag(name, value)]
+    words = [word for name, value in said(spec).items() if name != "plugin" for word in _flag(name, value)]
     return shlex.join(["iclgd", *plugins, *lab.split(), *words])
+
+
+def said(spec: LabSpec) -> dict[str, Any]:
+    """The fields that have to be given for this spec: those off their defaults, or all where these do not do."""
+    kind, whole = type(spec), {n: v for n, v in spec.model_dump(mode="json").items() if v is not None}
+    try:
+        usual = kind.of({}).model_dump(mode="json")
+        few = {name: value for name, value in whole.items() if name not in usual or value != usual[name]}
+        return few if kind.of(few) == spec else whole  # a default may depend on other fields
+    except Refusal:  # a field has no default
+        return whole
 
 
 def _flag(name: str, value: Any) -> list[str]:
@@ -200,7 +213,10 @@ def open_study(folder: str | Path) -> Study:
     record = read_record(folder)
     if "lab" not in record:
         raise Refusal(f"{folder} holds no study: name a folder that iclgd wrote.")
-    spec = LABS[record["lab"]].spec.of(read_yaml(folder / SPEC, "spec"))
+    asked = read_yaml(folder / SPEC, "spec")
+    for file in asked.get("plugin") or ():  # the lab itself may come from one
+        load_plugin(file)
+    spec = LABS[record["lab"]].spec.of(asked)
     store, keys = Store(Path(record["store"])), record["cells"]
     lost = [name for name in keys if not store.has(name)]
     if lost:

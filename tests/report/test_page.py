@@ -1,18 +1,14 @@
-"""The page shows what a data set says and runs none of it, in a real browser."""
+"""One page, many forms: it shows what a data set says and runs none of it, in a real browser too."""
 
+import json
 import re
 import shutil
 
 import pytest
-import torch
 
-from iclgd.models.traces import Trace
-from iclgd.prompts import Prompts
-from iclgd.report.figures import band, figure, svg
-from iclgd.report.page import Section, write_page
-from iclgd.report.trace import TraceReport
-from iclgd.tasks.episodes import Episode
-from iclgd.tasks.text import Example, TextTask
+from iclgd.report.figures import band, figure, styled, svg
+from iclgd.report.numbers import Number
+from iclgd.report.page import Drawing, Page, Section, Table
 
 HOSTILE = (
     "<script>document.title = 'owned'</script>",
@@ -26,35 +22,28 @@ HOSTILE = (
 )
 
 
-def hostile_report() -> TraceReport:
-    """A report in which every text that can come from outside is hostile."""
-    queries = tuple(Example({"text": hostile}, i % 2) for i, hostile in enumerate(HOSTILE))
-    task = TextTask(
-        name="hostile", version=1, title=HOSTILE[0], source=HOSTILE[1], template="{text}", labels=HOSTILE[:2]
-    )
-    count, layers = len(queries), 6
-    random = torch.Generator().manual_seed(0)
-    keys = torch.ones(count, 2, 3, dtype=torch.bool)
+@styled
+def drawing():
+    made, axes = figure()
+    band(axes[0, 0], [0, 1], [1, 2], [0, 1], [2, 3], "#000000", HOSTILE[0])
+    axes[0, 0].set_title(HOSTILE[1])
+    axes[0, 0].legend()
+    return made
 
-    def trace() -> Trace:
-        outputs = torch.randn(count, layers, 2, 8, generator=random)
-        logits = torch.randn(count, layers, 2, 2, 3, generator=random)
-        scores = torch.randn(count, 2, generator=random)
-        context, blanks = torch.randn(count, layers, 2, 1, generator=random), torch.randn(3, 2, generator=random)
-        answers = tuple(q.label for q in queries)
-        return Trace(scores, outputs, logits, keys.clone(), context, outputs.clone(), blanks, answers)
 
-    prompts = Prompts((1,), (), (), ((5, 6),) * count, ((3,), (4,)), tuple(q.label for q in queries))
-    title = f"{HOSTILE[2]} · {HOSTILE[3]}"
-    return TraceReport(
-        title, Episode(task, (), queries, "x"), prompts, trace(), trace(), {"task": HOSTILE[4]}, HOSTILE[5]
-    )
+def hostile_page() -> Page:
+    """A page in which every text that can come from outside is hostile."""
+    rows = [[text, Number(0.5, 0.25, 0.75), text] for text in HOSTILE]
+    table = Table([HOSTILE[0], "number", HOSTILE[1]], rows)
+    sections = [Section(text, text, table if i == 0 else None) for i, text in enumerate(HOSTILE)]
+    figure_ = Section("Drawn", HOSTILE[2], figure=Drawing("drawn", drawing))
+    return Page("What was found", HOSTILE[3], HOSTILE[4], [*sections, figure_], repeat=HOSTILE[5])
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("report")
-    hostile_report().write(folder)
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "index.html").write_text(hostile_page().html(), encoding="utf-8")
     return folder
 
 
@@ -62,29 +51,58 @@ def test_the_page_has_no_script_and_nothing_from_elsewhere(written):
     text = (written / "index.html").read_text()
     assert not re.search(r"<(script|iframe|img|link|object|embed|base|form)\b", text)
     assert "default-src 'none'" in text
-    elsewhere = set(re.findall(r"(?:src|href)=\"([^\"#]+)", text))
-    assert elsewhere == set()
+    assert set(re.findall(r"(?:src|href)=\"([^\"#]+)", text)) == set()
 
 
-def test_the_page_is_the_same_for_the_same_report(written, tmp_path):
-    hostile_report().write(tmp_path)
-    for name in ("index.html", "record.json", "episode.json", "update-size.svg"):
-        assert (tmp_path / name).read_bytes() == (written / name).read_bytes()
+def test_the_page_is_the_same_for_the_same_numbers():
+    assert hostile_page().html() == hostile_page().html()
 
 
 def test_text_in_a_figure_is_escaped():
-    made, axes = figure()
-    band(axes[0, 0], [0, 1], [1, 2], [0, 1], [2, 3], "#000000", HOSTILE[0])
-    axes[0, 0].set_title(HOSTILE[1])
-    axes[0, 0].legend()
-    assert "<script" not in svg(made)
+    assert "<script" not in svg(drawing())
 
 
-def test_a_section_without_rows_or_figure_is_only_its_text(tmp_path):
-    write_page(tmp_path / "p.html", "t", "s", [Section("heading", "a < b")], "iclgd x")
-    text = (tmp_path / "p.html").read_text()
-    assert "a &lt; b" in text
-    assert "<table" not in text
+def test_a_notebook_gets_the_page_in_a_frame_of_its_own():
+    shown = hostile_page()._repr_html_()
+    assert shown.startswith('<iframe srcdoc="')
+    assert shown.count("<") == 2  # the frame's own tags: all else is escaped
+    assert shown.count('"') == 4
+
+
+def test_markdown_breaks_no_table_and_holds_no_tag():
+    text = hostile_page().markdown()
+    assert text.startswith("# What was found\n")
+    table = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len(table) == len(HOSTILE) + 2
+    assert not any("<" in line for line in table)
+    assert Table(["a|b"], [["x\ny"]]).markdown() == "| a\\|b |\n| --- |\n| x y |"
+
+
+def test_json_has_numbers_as_numbers_and_null_for_what_is_undefined():
+    page = Page("t", "s", "a", [Section("x", table=Table(["n"], [[Number(0.5, 0.25, 0.75)], [Number(float("nan"))]]))])
+    found = json.loads(json.dumps(page.plain(), allow_nan=False))
+    assert found["sections"][0]["table"]["rows"] == [[{"value": 0.5, "low": 0.25, "high": 0.75}], [{"value": None}]]
+    assert found["answer"] == "a"
+
+
+def test_the_terminal_shows_the_answer_and_brief_sections_and_all_of_it_if_asked():
+    table = Table(["a"], [["1"]])
+    page = Page("t", "what", "The answer.", [Section("Brief", "How.", table, brief=True), Section("Long", "", table)])
+    assert page.text() == "what\n\nThe answer.\n\nBrief\n\na\n1"
+    assert "Long" in page.text(full=True)
+    assert "How." in page.text(full=True)
+    assert max(map(len, Page("t", "s", "word " * 50, []).text(width=60).splitlines())) <= 60
+
+
+def test_a_table_is_found_by_its_title_and_a_drawing_is_drawn_once():
+    drawn = []
+    one, two = Table(["a"], []), Table(["b"], [])
+    picture = Drawing("p", lambda: drawn.append(1) or drawing())
+    page = Page("t", "", "", [Section("One", table=one), Section("Two", table=two, figure=picture)])
+    assert page.table() is one
+    assert page.table("Two") is two
+    assert page.drawings["p"].figure is page.drawings["p"].figure
+    assert drawn == [1]
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -110,7 +128,7 @@ def test_hostile_text_is_inert_in_a_browser_and_still_readable(written, browser)
     page.on("dialog", lambda dialog: dialogs.append(dialog.message))
     page.goto((written / "index.html").as_uri())
     page.wait_for_timeout(300)
-    assert page.title() == "What reading demonstrations changes"
+    assert page.title() == "What was found"
     assert dialogs == []
     assert asked == [(written / "index.html").as_uri()]
     assert page.locator("script, iframe, img, a, form, base").count() == 0

@@ -9,19 +9,26 @@ from pathlib import Path
 import pytest
 
 import iclgd
-from iclgd.report.terminal import number, say, table, with_interval
+from iclgd.report.numbers import Number, Size, counted, number
+from iclgd.report.page import Table
+from iclgd.report.terminal import CellProgress, say
 
 DRAWN = """
 import contextlib, io, time
-from iclgd.report.terminal import progress, working
+from iclgd.report.terminal import cell_progress, working
 with working("fetching") as note:
     note("unpacking")
     with contextlib.redirect_stderr(io.StringIO()):  # as while a noisy library is kept quiet
         time.sleep(0.4)
         note("still unpacking")
         time.sleep(0.4)
-with progress("tracing", 3) as done:
-    done(3)
+with cell_progress() as progress:
+    progress.start(3)
+    time.sleep(0.2)
+    progress.doing("tracing", 7)
+    time.sleep(0.2)
+    progress.done(None)
+    time.sleep(0.3)
 print("the result")
 """
 
@@ -52,7 +59,7 @@ def drawn(terminal: bool) -> tuple[str, bytes]:
 def test_progress_is_drawn_on_a_terminal_and_goes_on_while_a_library_is_kept_quiet():
     out, seen = drawn(terminal=True)
     assert out == "the result\n"
-    for words in (b"unpacking", b"still unpacking", b"tracing", b"3/3"):
+    for words in (b"unpacking", b"still unpacking", b"tracing (7)", b"1 of 3 cells"):
         assert words in seen
 
 
@@ -69,13 +76,36 @@ def test_numbers_are_written_without_a_leading_zero(value, text):
 
 
 def test_an_interval_stands_in_brackets_and_is_left_out_where_there_is_none():
-    assert with_interval(0.149, 0.141, 0.157) == ".149 [.141 .157]"
-    assert with_interval(0.149, float("nan"), float("nan")) == ".149"
+    assert str(Number(0.149, 0.141, 0.157)) == ".149 [.141 .157]"
+    assert str(Number(0.149)) == ".149"
+    assert str(Number(0.5, digits=2, note="± .021")) == ".50 ± .021"
+    assert str(Size(1.23456e-14)) == "1.235e-14"
+
+
+def test_things_are_counted_in_words():
+    assert [counted(1, "seed"), counted(3, "seed"), counted(2000, "query")] == ["1 seed", "3 seeds", "2,000 queries"]
 
 
 def test_columns_are_as_wide_as_they_need_to_be():
-    assert table(["a", "bb"], [["long cell", "1"], ["x", "22"]]) == "a          bb\nlong cell  1\nx          22"
-    assert table(["", ""], [["x", "1"]]) == "x  1"
+    shown = Table(["a", "bb"], [["long cell", "1"], ["x", "22"]]).text()
+    assert shown == "a          bb\nlong cell  1\nx          22"
+    assert Table(["", ""], [["x", "1"]]).text() == "x  1"
+
+
+def test_progress_counts_what_is_done_within_one_thing_and_starts_anew_with_the_next():
+    told = []
+    progress = CellProgress(told.append, every=0)
+    progress.start(2)
+    progress.doing("tracing", 3)
+    progress.doing("tracing", 4)
+    progress.done(None)
+    progress.doing("training", 1)
+    assert told == [
+        "0 of 2 cells · tracing (3)",
+        "0 of 2 cells · tracing (7)",
+        "1 of 2 cells · tracing (7)",
+        "1 of 2 cells · training (1)",
+    ]
 
 
 def test_control_characters_are_made_visible(capsys):

@@ -1,97 +1,162 @@
 """Cells on disk are whole, are what their name says, and come back as they were."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
-import torch
 
+import iclgd
 from iclgd.errors import Refusal
-from iclgd.run import CellResult
-from iclgd.spec import LearnerSpec
-from iclgd.store.cells import Store
-from little import little_cell
+from iclgd.lab import Cell
+from iclgd.results import Result, array
+from iclgd.spec import EpisodeSpec
+from iclgd.store.cells import Store, provenance
+
+SOURCE = Path(iclgd.__file__).parents[1]
+CELL = Cell("toy", EpisodeSpec(k=3), {"seed": 0})
+KEY = CELL.key({"weights": "w"}, version=1)
+RESULT = Result(
+    {"origin": "Büchner", "diverged": False, "share": float("nan")},
+    [
+        array(np.array([0, 1, 1]), "query", quantity="answers"),
+        array(np.array([[0.1, np.nan], [np.inf, -0.0]]), "a", "b", metric="m", coordinates={"b": ("x", "y")}),
+        array(np.arange(6, dtype=np.float32).reshape(2, 3).T, "a", "b", quantity="turned"),
+        array(np.float64(2.5), quantity="one number"),
+    ],
+)
+
+
+def write(store: Store, key: str = KEY) -> None:
+    store.write(key, CELL, {"weights": "w"}, RESULT, provenance(1.23, "cpu"))
 
 
 @pytest.fixture
-def cell(tmp_path):
-    return little_cell(tmp_path / "model", tmp_path / "mine.yaml")
+def store(tmp_path):
+    made = Store(tmp_path / "cells")
+    write(made)
+    return made
 
 
-@pytest.fixture
-def result():
-    arrays = {
-        "answers": torch.tensor([0, 1, 1]),
-        "gd 0.01/SimAM_Δ": torch.tensor([[0.1, float("nan")], [float("inf"), -0.0]]),
-        "turned": torch.arange(6.0, dtype=torch.float64).reshape(2, 3).T,
-    }
-    return CellResult({"diverged": [], "origin": "Büchner"}, arrays)
+def test_a_cell_comes_back_to_the_last_bit(store):
+    found = store.read(KEY)
+    assert found.facts == {"origin": "Büchner", "diverged": False, "share": None}
+    for one, other in zip(RESULT.arrays, found.arrays, strict=True):
+        assert (one.labels, one.axes, one.coordinates) == (other.labels, other.axes, other.coordinates)
+        assert other.values.dtype == one.values.dtype
+        assert other.values.shape == one.values.shape
+        assert other.values.tobytes() == np.ascontiguousarray(one.values).tobytes()
 
 
-def test_a_cell_comes_back_to_the_last_bit(tmp_path, cell, result):
-    store = Store(tmp_path / "cells")
-    assert not store.has(cell)
-    store.write(cell, result, 1.23, "cpu")
-    assert store.has(cell)
-    found = store.read(cell)
-    assert found.facts == result.facts
-    assert found.arrays.keys() == result.arrays.keys()
-    for name, array in result.arrays.items():
-        assert found.arrays[name].dtype == array.dtype
-        assert found.arrays[name].contiguous().numpy().tobytes() == array.contiguous().numpy().tobytes()
+def test_a_key_changes_with_lab_version_spec_and_what_the_spec_points_to():
+    others = [
+        Cell("other", EpisodeSpec(k=3)).key({"weights": "w"}, 1),
+        CELL.key({"weights": "w"}, 2),
+        Cell("toy", EpisodeSpec(k=4)).key({"weights": "w"}, 1),
+        CELL.key({"weights": "v"}, 1),
+    ]
+    assert len({KEY, *others}) == 5
+    assert Cell("toy", EpisodeSpec(k=3), {"seed": 7}, "elsewhere").key({"weights": "w"}, 1) == KEY
 
 
-def test_a_cell_is_named_by_its_spec_and_another_spec_is_another_cell(tmp_path, cell, result):
-    store = Store(tmp_path / "cells")
-    store.write(cell, result, 1.0, "cpu")
-    other = cell.model_copy(update={"learners": (LearnerSpec(kind="gd", rate=0.02),)})
-    assert not store.has(other)
-    assert store.path(cell).name == cell.key()[:16]
-
-
-def test_the_record_says_what_was_asked_and_what_it_ran_on(tmp_path, cell, result):
-    store = Store(tmp_path / "cells")
-    store.write(cell, result, 1.23, "cpu")
-
+def test_the_record_says_what_was_asked_and_what_it_ran_on_in_strict_json(store):
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
 
-    record = json.loads((store.path(cell) / "record.json").read_text(encoding="utf-8"), parse_constant=refuse)
-    assert record["spec"] == cell.model_dump(mode="json")
+    text = (store.path(KEY) / "record.json").read_text(encoding="utf-8")
+    record = json.loads(text, parse_constant=refuse)
+    assert record["spec"] == CELL.spec.model_dump(mode="json")
+    assert record["identity"] == {"weights": "w"}
     assert record["provenance"]["versions"].keys() == {"iclgd", "torch", "transformers", "numpy", "scipy"}
-    assert record["provenance"]["seconds"] == 1.2
-    assert record["provenance"]["device"] == "cpu"
+    assert (record["provenance"]["seconds"], record["provenance"]["device"]) == (1.23, "cpu")
 
 
-def test_a_cell_that_cannot_be_written_is_not_there_at_all(tmp_path, cell, result, monkeypatch):
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:40])
+
+
+def flip(path: Path) -> None:
+    """One bit of the last number."""
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    path.write_bytes(bytes(whole))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "record.json").unlink(),
+        lambda folder: cut(folder / "record.json"),
+        lambda folder: cut(folder / "arrays.safetensors"),
+        lambda folder: flip(folder / "arrays.safetensors"),
+        lambda folder: (folder / "arrays.safetensors").write_bytes(b""),
+        lambda folder: (folder / "arrays.safetensors").unlink(),
+        lambda folder: (folder / "record.json").write_text(
+            (folder / "record.json").read_text().replace(KEY, KEY[:-1] + "x")
+        ),
+    ],
+    ids=["no record", "record cut", "arrays cut", "a bit flipped", "arrays empty", "no arrays", "another's record"],
+)
+def test_a_damaged_cell_is_refused_by_its_path_with_what_to_do(store, damage):
+    damage(store.path(KEY))
+    with pytest.raises(Refusal, match="remove that folder and run again") as refusal:
+        store.read(KEY)
+    assert str(store.path(KEY)) in str(refusal.value)
+
+
+def test_a_cell_that_cannot_be_written_is_not_there_at_all(tmp_path, monkeypatch):
     def full_disk(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("iclgd.store.cells.save_file", full_disk)
+    monkeypatch.setattr("safetensors.numpy.save_file", full_disk)
     store = Store(tmp_path / "cells")
     with pytest.raises(Refusal, match="No space left"):
-        store.write(cell, result, 1.0, "cpu")
-    assert not store.has(cell)
+        write(store)
+    assert not store.has(KEY)
     assert list((tmp_path / "cells").iterdir()) == []
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut short", "another's"])
-def test_a_cell_that_is_not_what_its_name_says_is_refused_by_its_path(tmp_path, cell, result, damage):
+def test_writing_a_cell_again_changes_nothing_and_removing_it_lets_it_be_written(store):
+    before = (store.path(KEY) / "record.json").stat().st_mtime_ns
+    write(store)
+    assert (store.path(KEY) / "record.json").stat().st_mtime_ns == before
+    store.remove(KEY)
+    assert not store.has(KEY)
+    write(store)
+    assert store.has(KEY)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import safetensors.numpy as safetensors
+from iclgd.files import synced
+sys.path.insert(0, sys.argv[2])
+where = sys.argv[3]
+if where == "arrays":
+    def half(arrays, path):
+        Path(path).write_bytes(b"half")
+        os.kill(os.getpid(), signal.SIGKILL)
+    safetensors.save_file = half
+else:
+    import iclgd.store.cells as cells
+    cells.synced = lambda folder: os.kill(os.getpid(), signal.SIGKILL)
+from test_cells import Store, write
+write(Store(Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize("where", ["arrays", "just before it is moved into place"])
+def test_a_cell_whose_writer_was_killed_is_never_seen(tmp_path, where):
+    path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "cells"), str(Path(__file__).parent), where]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
     store = Store(tmp_path / "cells")
-    store.write(cell, result, 1.0, "cpu")
-    arrays, record = store.path(cell) / "arrays.safetensors", store.path(cell) / "record.json"
-    if damage == "missing":
-        record.unlink()
-    elif damage == "cut short":
-        arrays.write_bytes(arrays.read_bytes()[:40])
-    else:
-        record.write_text(record.read_text().replace('"k": 3', '"k": 4'))
-    with pytest.raises(Refusal, match="remove that folder and run again") as refusal:
-        store.read(cell)
-    assert str(store.path(cell)) in str(refusal.value)
-
-
-def test_the_folder_is_opened_before_the_first_cell_is_written(tmp_path, cell, result):
-    seen = []
-    store = Store(tmp_path / "cells", lambda: seen.append((tmp_path / "cells").exists()))
-    store.write(cell, result, 1.0, "cpu")
-    assert seen == [False]
+    assert not store.has(KEY)
+    write(store)
+    assert store.read(KEY).facts["origin"] == "Büchner"

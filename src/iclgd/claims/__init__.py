@@ -5,10 +5,7 @@ from pkgutil import iter_modules
 
 from iclgd.claims.claim import CLAIMS, Claim, Within, claim
 
-__all__ = ["CLAIMS", "Claim", "Within", "claim", "scan"]
+__all__ = ["CLAIMS", "Claim", "Within", "claim"]
 
-
-def scan() -> None:
-    """Import every file of this folder, so that its claims are known."""
-    for found in iter_modules(__path__):
-        import_module(f"{__name__}.{found.name}")
+for _found in iter_modules(__path__):  # declarations: they import nothing heavy
+    import_module(f"{__name__}.{_found.name}")

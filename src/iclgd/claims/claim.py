@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from iclgd.registry import Registry
 
-CLAIMS: Registry["Claim"] = Registry("claim", "iclgd claims", "iclgd.claims")
+CLAIMS: Registry["Claim"] = Registry("claim", "iclgd claims", "iclgd.claims", home="iclgd.claims")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from iclgd.registry import load_plugin, suggest
 
 # command → (module, what it does). The sentence stands here so that `iclgd --help` imports nothing else.
 OTHERS = {
-    "claims": ("iclgd.cli.claims", "Sentences of the papers, run: expected, measured, verdict."),
+    "claims": ("iclgd.cli.claims", "Sentences of the papers, made executable: list them, or run them."),
     "doctor": ("iclgd.cli.doctor", "Whether the labs can work with a model, in seconds."),
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
     "models": ("iclgd.cli.models", "List the embedded models, or fetch one."),
@@ -85,8 +85,6 @@ def group() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; a refusal is one sentence and exit code 2, Ctrl-C is exit code 130."""
-    import iclgd.labs  # noqa: F401  (declares the labs, without importing what they are made of)
-
     args = list(sys.argv[1:] if args is None else args)
     try:
         plugins = named_plugins(args)
@@ -108,13 +106,14 @@ def main(args: list[str] | None = None) -> None:
 
 
 def named_plugins(args: list[str]) -> list[str]:
-    """The files of `--plugin`; where it stands before the command, it is taken off the line."""
-    files = []
-    while args and (args[0] == "--plugin" or args[0].startswith("--plugin=")):
-        first = args.pop(0)
-        files.append(first.partition("=")[2] if "=" in first else args.pop(0) if args else "")
-    files += [args[i + 1] for i, word in enumerate(args[:-1]) if word == "--plugin"]
-    files += [word.partition("=")[2] for word in args if word.startswith("--plugin=")]
+    """The files of `--plugin`, which is taken off the line wherever it stands."""
+    files, rest = [], iter(list(args))
+    args.clear()
+    for word in rest:
+        if word == "--plugin" or word.startswith("--plugin="):
+            files.append(word.partition("=")[2] if "=" in word else next(rest, ""))
+        else:
+            args.append(word)
     return [file for part in files for file in part.split(",")]
 
 

@@ -1,26 +1,35 @@
 """`iclgd known`: what can be named, with its options."""
 
+from typing import Any
+
 import click
 
-from iclgd.choices import option_fields
-from iclgd.labs.dual.modifications import MODIFICATIONS
-from iclgd.learners import LEARNERS
-from iclgd.metrics import METRICS
-from iclgd.nulls import NULLS
-from iclgd.registry import Registry
+from iclgd.choices import default_of, option_fields
+from iclgd.errors import Refusal
+from iclgd.lab import LABS
+from iclgd.registry import REGISTRIES, Registry
 from iclgd.report.page import Table
 from iclgd.report.terminal import say
-from iclgd.small.languages.encoders import ENCODERS
-
-KINDS: tuple[Registry, ...] = (LEARNERS, METRICS, NULLS, MODIFICATIONS, ENCODERS)
 
 
 @click.command(epilog="An option is written behind the name: gd:rate=0.01:trains=all.")
 def command() -> None:
     """List the learners, metrics, nulls, … that can be named, with their options."""
-    for registry in KINDS:
-        rows = []
-        for name in registry:
-            options = [f"{field.name}={field.default}" for field in option_fields(registry[name])]
-            rows.append([name, registry.summary(name), " ".join(options)])
-        say(Table([registry.kind, "what it is", "options"], rows).text() + "\n")
+    for lab in LABS:
+        _options(LABS, lab)  # a lab's spec imports the registries that its fields choose from
+    for registry in REGISTRIES.values():
+        options = {name: _options(registry, name) for name in registry}
+        rows = [[name, registry.summary(name), options[name]] for name in registry]
+        header = [registry.kind, "what it is", "options"]
+        shown = [i for i in range(len(header)) if any(row[i] for row in rows)]
+        if rows:
+            say(Table([header[i] for i in shown], [[row[i] for i in shown] for row in rows]).text() + "\n")
+
+
+def _options(registry: Registry[Any], name: str) -> str:
+    """`rate=0.001 trains=kv`; of a thing that cannot be loaded, why: it does not keep the others from being shown."""
+    try:
+        fields = option_fields(registry[name])
+    except Refusal as refusal:
+        return str(refusal)
+    return " ".join(field.name if default_of(field) is ... else f"{field.name}={default_of(field)}" for field in fields)

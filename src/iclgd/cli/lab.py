@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from iclgd.lab import LABS, Lab, LabSpec
+from iclgd.registry import Registry
 from iclgd.spec import read_yaml
 
 FRAME = (
@@ -49,10 +50,22 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     if field.annotation is bool:
         both = f"{flag}/--no-{flag[2:]}" if field.default else flag
         return click.Option([both, name], is_flag=True, default=None, help=help_)
+    for registry in registries([*field.metadata, field.annotation]):
+        text, bracket, default = help_.partition("  [default")
+        help_ = f"{text} Known: {', '.join(registry)}.{bracket}{default}"
     shown = _shown(field.default)
     if shown and "[default" not in help_:
         help_ += f"  [default: {shown}]"
     return click.Option([flag, name], default=None, help=help_, metavar=_metavar(field.annotation))
+
+
+def registries(found: Iterable[Any]) -> Iterator[Registry[Any]]:
+    """The registries that a field's type names, wherever in it they stand."""
+    for one in found:
+        if isinstance(one, Registry):
+            yield one
+        else:
+            yield from registries(get_args(one))
 
 
 def _shown(default: Any) -> str:

@@ -2,9 +2,10 @@
 
 import click
 
+from iclgd.errors import Refusal
 from iclgd.report.page import Table
 from iclgd.report.terminal import say
-from iclgd.tasks.text import all_tasks, find_task
+from iclgd.tasks.text import TASKS, find_task
 
 EXAMPLES = """\b
 Examples:
@@ -19,10 +20,7 @@ Examples:
 def command(name: str | None) -> None:
     """List the tasks, or show one."""
     if name is None:
-        rows = [
-            [task.name, str(len(task.labels)), "here" if task.examples else "--data", task.title]
-            for task in all_tasks()
-        ]
+        rows = [[name, *_told(name)] for name in TASKS]
         say(Table(["task", "classes", "examples", "what it asks"], rows).text())
         say("\nA task of your own is one YAML file beside one JSONL, CSV or Parquet file: see docs/tasks.md.")
         return
@@ -32,3 +30,12 @@ def command(name: str | None) -> None:
     say(f"labels     {' / '.join(task.labels)}")
     say(f"splits     demonstrations from {task.splits.train}, queries from {task.splits.queries}")
     say(f"source     {task.source}")
+
+
+def _told(name: str) -> list[str]:
+    """Classes, where its examples are, what it asks; of a task that cannot be read, why."""
+    try:
+        task, _ = find_task(name)
+    except Refusal as refusal:
+        return ["", "", str(refusal)]
+    return [str(len(task.labels)), "here" if task.examples else "--data", task.title]

@@ -5,7 +5,7 @@ from typing import Any
 from iclgd.registry import Registry
 
 METRICS: Registry[Any] = Registry("metric", "iclgd known", "iclgd.metrics")  # of iclgd.metrics.compared.Metric
-for _name, _function, _summary in (
+OWN = (
     ("SimAOU", "aou", "cosine of the updates of attention outputs (Deutch 2023)"),
     ("SimAOU_norm", "aou_norm", "the same after scaling outputs to length one, as Dai 2022 did; biased upwards"),
     ("SimAM", "am", "cosine of attention logits over the query's own tokens (Dai 2022)"),
@@ -24,5 +24,6 @@ for _name, _function, _summary in (
     ("contextual", "contextual", "the same, their probability for queries without content taken off (Zhao 2021)"),
     ("agreement", "agrees", "share of queries answered as icl answers them"),
     ("KL", "kl", "divergence of the distribution over label words from icl's, in nats"),
-):
+)
+for _name, _function, _summary in OWN:
     METRICS.add(_name, f"iclgd.metrics.compared:{_function}", _summary)

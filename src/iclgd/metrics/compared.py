@@ -14,6 +14,7 @@ from iclgd.metrics.ranking import training_token_tau
 from iclgd.models.traces import Trace, Training
 from iclgd.prompts import Prompts
 
+Of = Literal["update", "trace", "training"]
 KENDALL_QUERIES = 100  # as many as Dai 2022's code takes
 Values = Float[Tensor, "query layer"] | Float[Tensor, " query"] | Bool[Tensor, " query"]
 
@@ -63,7 +64,11 @@ class Compared:
 
 @dataclass(frozen=True)
 class Metric:
-    """A measure by query and layer, or by query alone; ``title`` is how tables spell it."""
+    """A measure by query and layer, or by query alone; ``title`` is how tables spell it.
+
+    ``of``: updates are drawn by layer and have nulls; a whole trace is alike before any training, too; what happened in
+    training has no null, since a null did not train.
+    """
 
     measure: Callable[[Compared], Tensor]
     by: Literal["layer", "query"]
@@ -72,6 +77,12 @@ class Metric:
     version: int = 1
     alone: bool = False  # asks nothing of any learner but its own answers: also for zero-shot and icl
     contrast: bool = False  # asks what right and wrong labels make different
+    of: Of = "update"
+    aside: bool = False  # not in the first table, for want of room, but beside what is predicted
+
+    @property
+    def __wrapped__(self) -> Callable[[Compared], Tensor]:
+        return self.measure
 
     def __call__(self, seen: Compared) -> Tensor:
         return self.measure(seen)
@@ -84,9 +95,11 @@ def metric(
     version: int = 1,
     alone: bool = False,
     contrast: bool = False,
+    of: Of = "update",
+    aside: bool = False,
 ) -> Callable[[Callable[[Compared], Tensor]], Metric]:
     """Makes a function of `Compared` a metric; register it in `iclgd.metrics.METRICS`, or name its file."""
-    return lambda measure: Metric(measure, by, bounds, title, version, alone, contrast)
+    return lambda measure: Metric(measure, by, bounds, title, version, alone, contrast, of, aside)
 
 
 @metric("SimAOU")
@@ -104,7 +117,7 @@ def block(seen: Compared) -> Tensor:
     return sim_aou(*(t.blocks[:, :, seen.position] for t in (seen.zero, seen.icl, seen.tuned)))
 
 
-@metric("SimAM")
+@metric("SimAM", of="trace")
 def am(seen: Compared) -> Tensor:
     return sim_am(*seen.maps[1:])
 
@@ -153,7 +166,7 @@ def label_share(seen: Compared) -> Tensor:
     return torch.where(whole > 0, part / whole, torch.nan)
 
 
-@metric("Kendall's τ")
+@metric("Kendall's τ", of="training")
 def tau(seen: Compared) -> Tensor:
     """On the first queries; nan for what did not train."""
     few = slice(KENDALL_QUERIES)
@@ -176,7 +189,7 @@ def calibrated(seen: Compared) -> Tensor:
     return right(batch_calibration(seen.tuned.scores), seen.answers)
 
 
-@metric("contextually calibrated", "query", (0, 1), alone=True)
+@metric("contextually calibrated", "query", (0, 1), alone=True, aside=True)
 def contextual(seen: Compared) -> Tensor:
     """nan where a template has no tokens without content: there is nothing to calibrate with."""
     if not len(seen.tuned.blanks):

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 class Null(Protocol):
     """``title`` is how tables spell it; ``trains``: it takes training of its own; ``only``: the metrics it is for.
 
-    ``side`` says in whose place its trace is put: the learner's, or reading's.
+    ``side`` says in whose place its trace is put: the learner's, or reading's. ``drawn``: it has a line in the figures.
     """
 
-    title: ClassVar[str]
+    title: ClassVar[str] = ""
     trains: ClassVar[bool] = False
     side: ClassVar[Literal["learner", "reading"]] = "learner"
     only: ClassVar[tuple[str, ...]] = ()
+    drawn: ClassVar[bool] = True
 
     def trace(self, bench: "Bench", label: str, learner: "Learner", run: "Run") -> "Trace | None":
         """The null's trace; none where it diverged. A Refusal where this episode cannot have it."""

@@ -19,6 +19,7 @@ class Filler(Null):
     """As many tokens as the demonstrations have, drawn from their own tokens in random order: only position is left."""
 
     title: ClassVar[str] = "reading filler of the same length"
+    drawn: ClassVar[bool] = False
     side: ClassVar[Literal["learner", "reading"]] = "reading"
     trains: ClassVar[bool] = True  # one more trace of every query
 
@@ -40,6 +41,7 @@ class ReadWrongLabels(Null):
     """Reading the same demonstrations, every label wrong."""
 
     title: ClassVar[str] = "reading wrong labels"
+    drawn: ClassVar[bool] = False
     side: ClassVar[Literal["learner", "reading"]] = "reading"
     trains: ClassVar[bool] = True
 

@@ -30,6 +30,7 @@ class WrongLabels(Null):
     """
 
     title: ClassVar[str] = "trained on wrong labels"
+    drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True
 
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
@@ -41,6 +42,7 @@ class ShuffledLabels(Null):
     """The learner on the same demonstrations, their labels permuted: about half of them stay right."""
 
     title: ClassVar[str] = "trained on shuffled labels"
+    drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True
 
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
@@ -53,6 +55,7 @@ class TwoWrongs(Null):
     """Two wrong labelings against each other: a contrast of labels in which neither is right."""
 
     title: ClassVar[str] = "two wrong labelings"
+    drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True
     only: ClassVar[tuple[str, ...]] = ("no update",)  # it has a contrast only
 
@@ -85,6 +88,7 @@ class OtherDemos(Null):
     """The learner on other demonstrations of the same task; the contrast of these."""
 
     title: ClassVar[str] = "trained on other demonstrations"
+    drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True
 
     def demos(self, bench: Bench) -> Episode:
@@ -109,6 +113,7 @@ class OtherTask(Null):
 
     task: Annotated[str, Field(min_length=1)] = "continents"
     title: ClassVar[str] = "trained on another task"
+    drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True
 
     def source(self, task: str, k: int, seed: int) -> tuple[str, EpisodeSpec]:

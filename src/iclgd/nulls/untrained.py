@@ -42,6 +42,7 @@ class Uniform(Null):
     """What the papers' code took for a random update: numbers from [0, 1)."""
 
     title: ClassVar[str] = "uniform [0,1), as the papers' code"
+    drawn: ClassVar[bool] = False
     only: ClassVar[tuple[str, ...]] = ("SimAOU",)
 
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
@@ -75,6 +76,7 @@ class WeightNoise(Null):
     """Gaussian changes of the trained weights, each parameter's as long as the learner's."""
 
     title: ClassVar[str] = "weight noise of the same size"
+    drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True  # one more trace of every query
 
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:

@@ -140,4 +140,4 @@ def find_task(name: str) -> tuple[TextTask, Path]:
 
 
 def all_tasks() -> Iterator[TextTask]:
-    return (read_task(Path(path)) for _, path in TASKS.items())
+    return (find_task(name)[0] for name in TASKS)

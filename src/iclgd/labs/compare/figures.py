@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import cycle
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from iclgd.choices import Choice
-from iclgd.labs.compare.sweeps import draw_rates, draw_sizes
+from iclgd.labs.compare.sweeps import draw_rates, draw_sizes, swept_metrics
 from iclgd.labs.compare.view import Comparison
-from iclgd.metrics import METRICS
+from iclgd.metrics.compared import Metric
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.figures import COLOURS, STYLE_OF_INIT, band, figure, styled
 
@@ -30,14 +31,25 @@ def drawings(comparison: Comparison) -> dict[str, Callable[[], Figure]]:
         found["gradients"] = partial(draw_gradients, comparison)
     if len(comparison.spec.rates) > 1:
         found["rates"] = partial(draw_rates, comparison)
-        found["sizes"] = partial(draw_sizes, comparison)
+        if swept_metrics(comparison):
+            found["sizes"] = partial(draw_sizes, comparison)
     return found
 
 
-def layered(comparison: Comparison) -> list[str]:
-    """The metrics that have a panel: by layer, and of updates rather than of whole maps."""
-    names = [choice.kind for choice in comparison.spec.metrics if choice.make().by == "layer"]
-    return [name for name in names if name not in ("SimAM", "tau")]
+def layered(comparison: Comparison) -> dict[str, str]:
+    """The metrics that have a panel, with their titles: by layer, and of updates rather than of whole maps."""
+    made = {choice.label: choice.make() for choice in comparison.spec.metrics}
+    return {name: metric.title for name, metric in made.items() if _drawn(metric)}
+
+
+def _drawn(metric: Metric) -> bool:
+    return metric.by == "layer" and metric.of == "update" and not metric.contrast
+
+
+def drawn_nulls(comparison: Comparison) -> list[str]:
+    """The nulls that were run and have a line in the figures."""
+    known = comparison.known("null")
+    return [choice.label for choice in comparison.spec.nulls if choice.make().drawn and choice.label in known]
 
 
 def _one_of_each_kind(comparison: Comparison) -> list[Choice]:
@@ -50,9 +62,9 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
     """Likeness by layer for each learner, all tasks and seeds, with intervals and nulls (Deutch 2023, Figure 3)."""
     spec, names = comparison.spec, layered(comparison)
     made, axes = figure(columns=len(names), width=4.0, height=3.2)
-    nulls = [null for null in ("other-query", "random") if null in comparison.known("null")]
+    nulls = drawn_nulls(comparison)
     for panel, metric in zip(axes[0], names, strict=True):
-        for colour, choice in zip(COLOURS, _one_of_each_kind(comparison), strict=False):
+        for colour, choice in zip(cycle(COLOURS), _one_of_each_kind(comparison), strict=False):
             labels = {"learner": choice.label, "metric": metric}
             for init in spec.init:
                 found = comparison.by_layer(spec.task, position, init=init, **labels)
@@ -61,12 +73,12 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
                 else:
                     style = {"linestyle": STYLE_OF_INIT[init], "alpha": 0.7, "label": f"{choice.label}, {init}"}
                     panel.plot(range(len(found)), [e.mean for e in found], color=colour, **style)
-            for null, style_ in zip(nulls, NULL_STYLES, strict=False):
+            for null, style_ in zip(nulls, cycle(NULL_STYLES), strict=False):
                 found = comparison.by_layer(spec.task, position, init=spec.init[0], null=null, **labels)
                 kind = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.kind}: {null}"}
                 panel.plot(range(len(found)), [e.mean for e in found], color=colour, **kind)
         panel.axhline(0, color="#999999", linewidth=0.6)
-        panel.set(title=METRICS[metric].title if metric in METRICS else metric, xlabel="layer")
+        panel.set(title=names[metric], xlabel="layer")
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0, 0].set_ylabel("cosine with the update of reading")
     made.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
@@ -74,8 +86,11 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
 
 
 def _line(panel: Axes, found: list[Estimate], colour: str, label: str) -> None:
-    x = list(range(len(found)))
-    band(panel, x, [e.mean for e in found], [e.low for e in found], [e.high for e in found], colour, label)
+    band(panel, list(range(len(found))), *_columns(found), colour, label)
+
+
+def _columns(found: list[Estimate]) -> tuple[list[float], list[float], list[float]]:
+    return [e.mean for e in found], [e.low for e in found], [e.high for e in found]
 
 
 @styled

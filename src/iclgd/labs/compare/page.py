@@ -85,8 +85,9 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
         yield Section(f"{title}, {where}", interval_note(comparison), tables.one_task(task), brief=shown)
         yield Section(f"{title}: what is predicted, {where}", "", tables.predictions(task))
     for name in comparison.metrics if brief else tables.likeness:
-        if name in tables.accuracies or (comparison.metrics[name].by == "layer" and name not in ("tau", "label-share")):
-            title = f"Differences in {comparison.metrics[name].title}, {where}"
+        metric = comparison.metrics[name]
+        if name in tables.accuracies or (metric.by == "layer" and metric.of != "training" and name != "label-share"):
+            title = f"Differences in {metric.title}, {where}"
             yield Section(title, DIFFERENCES, tables.differences(spec.task, name))
     if spec.pairs:
         yield Section(f"Two finetuned learners, {where}", "α: SimAM_Δ between them.", tables.pairs(spec.task))
@@ -97,10 +98,17 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
 def _by_task(tables: Evidence, where: str, brief: bool) -> Iterator[Section]:
     if brief:
         for name, metric in tables.accuracies.items():
-            yield Section(metric.title.capitalize(), SPREAD, tables.by_task(name), brief=name == "accuracy")
+            yield Section(
+                metric.title.capitalize(), SPREAD, tables.by_task(name), brief=name == next(iter(tables.accuracies))
+            )
     last = [chosen[-1].label for chosen in tables.kinds().values()]
     for name, metric in tables.likeness.items():
-        yield Section(f"{metric.title}, {where}", SPREAD, tables.by_task(name), brief=brief and name == "SimAOU")
+        yield Section(
+            f"{metric.title}, {where}",
+            SPREAD,
+            tables.by_task(name),
+            brief=brief and name == next(iter(tables.likeness)),
+        )
         yield Section(f"{metric.title}: nulls and noise floor, {where}", "", tables.nulls_by_task(name, last))
 
 

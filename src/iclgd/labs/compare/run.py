@@ -57,12 +57,12 @@ def bench_of(spec: CompareCell, tools: Tools) -> Bench:
 
 
 def metrics_of(spec: CompareCell) -> dict[str, Metric]:
-    return {choice.kind: choice.make() for choice in spec.metrics}
+    return {choice.label: choice.make() for choice in spec.metrics}
 
 
 def updates(spec: CompareCell) -> dict[str, Metric]:
     """The metrics of whole updates, layer by layer, that nulls and floors have too."""
-    return {n: m for n, m in metrics_of(spec).items() if m.by == "layer" and not m.contrast and n != "tau"}
+    return {n: m for n, m in metrics_of(spec).items() if m.by == "layer" and not m.contrast and m.of != "training"}
 
 
 def _prompted(spec: CompareCell, bench: Bench) -> Result:
@@ -74,7 +74,7 @@ def _prompted(spec: CompareCell, bench: Bench) -> Result:
         for kind, metric in metrics_of(spec).items():
             if metric.by == "query" and (metric.alone or name == "zero-shot"):
                 arrays.append(_array(metric, bench.compared(trace), metric=kind, learner=name))
-            elif kind == "SimAM" and name == "zero-shot":  # likeness before any training
+            elif metric.of == "trace" and name == "zero-shot":  # likeness before any training
                 arrays.append(_array(metric, bench.compared(zero), metric=kind, learner=name))
     for kind, metric in metrics_of(spec).items():
         if metric.alone:

@@ -9,19 +9,20 @@ from iclgd.choices import Choice, one_of, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, Label, LabSpec
 from iclgd.learners import LEARNERS
-from iclgd.metrics import METRICS
+from iclgd.metrics import METRICS, OWN
 from iclgd.nulls import NULLS
 from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, refuse_drawing, task_name
 from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, Names, PromptSpec, Rates, Seeds, Spec, option, unique
+from iclgd.tasks.text import TASKS
 
 USUAL_LEARNERS = ("gd", "lcgd")
-USUAL_METRICS = tuple(METRICS)
+USUAL_METRICS = tuple(name for name, *_ in OWN)  # not those of other packages, which change with what is installed
 USUAL_NULLS = (
     *("random", "uniform", "other-query", "weight-noise", "filler", "read-wrong-labels", "wrong-labels"),
     *("two-wrongs", "other-demos", "other-task", "other-task:task=kinds"),
 )
 Position = Literal["prompt", "label"]
-Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given))))]
+Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given)))), TASKS]
 
 
 class CompareCell(Spec):

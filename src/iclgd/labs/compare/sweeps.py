@@ -1,5 +1,6 @@
 """Figures of a sweep of learning rates: at equal rate, at equal size of the weight change, at equal loss."""
 
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from matplotlib.figure import Figure
 
 from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison
+from iclgd.metrics import OWN
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.figures import COLOURS, band, figure, styled
 
@@ -34,12 +36,18 @@ def likeness(comparison: Comparison, chosen: list[Choice], metric: str, **what: 
     return [comparison.estimate(spec.task, spec.position, learner=c.label, **labels) for c in chosen]
 
 
+def swept_metrics(comparison: Comparison) -> list[str]:
+    """The likenesses that are drawn against rate and size: three of this package's, and all of other packages'."""
+    ours = {name for name, *_ in OWN} - set(LIKENESS)
+    return [name for name, metric in comparison.metrics.items() if metric.by == "layer" and name not in ours]
+
+
 @styled
 def draw_rates(comparison: Comparison) -> Figure:
     """Likeness and accuracy against step size, because the published similarities track step size."""
-    names = [name for name in LIKENESS if name in comparison.metrics]
+    names = swept_metrics(comparison)
     made, axes = figure(columns=len(names) + 1, width=3.6, height=3.1)
-    for colour, (kind, chosen) in zip(COLOURS, swept(comparison).items(), strict=False):
+    for colour, (kind, chosen) in zip(cycle(COLOURS), swept(comparison).items(), strict=False):
         rates = [float(choice["rate"]) for choice in chosen]
         for panel, metric in zip(axes[0], names, strict=False):
             _line(panel, rates, likeness(comparison, chosen, metric), colour, kind)
@@ -63,12 +71,12 @@ def draw_rates(comparison: Comparison) -> Figure:
 @styled
 def draw_sizes(comparison: Comparison) -> Figure:
     """Likeness at equal size of the weight change and at equal training loss, rather than at equal rate."""
-    names = [name for name in LIKENESS if name in comparison.metrics and name != "SimAM_delta"]
+    names = [name for name in swept_metrics(comparison) if name != "SimAM_delta"]
     made, axes = figure(columns=2, rows=len(names), width=4.4, height=2.8)
     shown = {"weight change": ("‖ΔW‖", "log"), "loss": ("training loss, last demonstrations", "linear")}
     for row, metric in zip(axes, names, strict=True):
         for panel, (quantity, (label, scale)) in zip(row, shown.items(), strict=True):
-            for colour, (kind, chosen) in zip(COLOURS, swept(comparison).items(), strict=False):
+            for colour, (kind, chosen) in zip(cycle(COLOURS), swept(comparison).items(), strict=False):
                 sizes = [size_of(comparison, choice.label, quantity) for choice in chosen]
                 order = np.argsort(sizes)
                 found = likeness(comparison, [chosen[i] for i in order], metric)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison, number
-from iclgd.metrics import METRICS
 from iclgd.metrics.compared import Metric
 from iclgd.metrics.estimates import Estimate
 from iclgd.nulls import NULLS
@@ -35,7 +34,7 @@ class Tables:
     @property
     def likeness(self) -> dict[str, Metric]:
         """The metrics by layer that nulls and baselines have, too."""
-        return {name: metric for name, metric in self.metrics("layer").items() if name != "tau"}
+        return {name: metric for name, metric in self.metrics("layer").items() if metric.of != "training"}
 
     @property
     def accuracies(self) -> dict[str, Metric]:
@@ -46,7 +45,7 @@ class Tables:
         """Of every null that was run, its label and its title with the options that are not the default."""
         known = {choice.label: choice for choice in self.comparison.spec.nulls}
         return {
-            label: f"{NULLS[choice.name].title}{label.removeprefix(choice.kind)}"
+            label: f"{NULLS[choice.name].title or choice.kind}{label.removeprefix(choice.kind)}"
             for label, choice in known.items()
             if label in self.comparison.known("null")
         }
@@ -80,7 +79,7 @@ class Tables:
 
     @property
     def _shown(self) -> dict[str, Metric]:
-        first = {name: m for name, m in self.accuracies.items() if name != "contextual"}
+        first = {name: m for name, m in self.accuracies.items() if not m.aside}
         return {**first, **self.likeness}
 
     def _cell(self, init: str, task: str, learner: str, name: str, **more: str) -> Entry:
@@ -105,7 +104,7 @@ class Tables:
             labels = {"init": self.first, "metric": name}
             means = (self.comparison.estimate([task], self.position, learner=one, **labels).mean for one in kept)
             best.append(Number(_largest(means), digits=2 if name in self.accuracies else 3))
-        return [f"{kind}, best of {len(chosen)} rates, column by column", *best]
+        return [f"{kind}, best of {len(chosen)}, column by column", *best]
 
     def _extra_row(self, task: str, learner: str, title: str, **what: str) -> list[list[Entry]]:
         found = [
@@ -121,9 +120,9 @@ class Tables:
     def predictions(self, task: str) -> Table:
         """What is predicted: agreement, divergence, recall of finetuning's corrections, Kendall's τ."""
         rest = {name: m for name, m in self.metrics("query").items() if name not in self._shown}
-        tau = [name for name in self.metrics("layer") if name == "tau"]
+        trained = {name: m for name, m in self.metrics("layer").items() if m.of == "training"}
         recall = ["Rec2FTP", "its base rate", "above it by"]
-        header = ["", *(m.title for m in rest.values()), *recall, *(METRICS[n].title for n in tau)]
+        header = ["", *(m.title for m in rest.values()), *recall, *(m.title for m in trained.values())]
         rows: list[list[Entry]] = []
         for init in self.comparison.spec.init:
             for name in ("zero-shot", "icl", *(choice.label for choice in self.learners)):
@@ -132,7 +131,7 @@ class Tables:
                     found = self.comparison.estimate([task], None, init=init, learner=name, metric=metric)
                     row.append(number(found, 2) if found.mean == found.mean else "")
                 recalled = ["", "", ""] if name in ("zero-shot", "icl") else self._recall(init, task, name)
-                last = ["" if name in ("zero-shot", "icl") else self._cell(init, task, name, one) for one in tau]
+                last = ["" if name in ("zero-shot", "icl") else self._cell(init, task, name, one) for one in trained]
                 rows.append([*row, *recalled, *last])
         return Table(header, rows)
 

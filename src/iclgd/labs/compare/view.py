@@ -38,7 +38,7 @@ class Comparison:
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
-        return {choice.kind: choice.make() for choice in self.spec.metrics}
+        return {choice.label: choice.make() for choice in self.spec.metrics}
 
     @cached_property
     def _index(self) -> dict[tuple[object, ...], dict[int, Array]]:
@@ -148,7 +148,9 @@ class Comparison:
         counts = sum((one.values for arrays in found for one in arrays.values()), np.zeros(4, dtype=int))
         who = ("zero-shot", "icl", learner)
         right = [self.values(tasks, None, init=init, learner=name, metric="accuracy") for name in who]
-        return tuple(int(count) for count in counts), recall_over_base(*right)
+        known = all(values.size and values.shape == right[0].shape for values in right)  # else it diverged everywhere
+        above = recall_over_base(*right) if known else Difference(NOTHING, NAN)
+        return tuple(int(count) for count in counts), above
 
 
 NAN = float("nan")

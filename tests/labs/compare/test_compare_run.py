@@ -1,0 +1,109 @@
+"""One cell: its arrays are the metrics of the learners' traces, and it leaves the model as it was."""
+
+import numpy as np
+import pytest
+import torch
+
+from iclgd.learners.descent import GradientDescent
+from iclgd.learners.layercausal import LayerCausal
+from iclgd.learners.prompted import InContext, ZeroShot
+from iclgd.metrics.likeness import sim_am, sim_am_delta, sim_aou, sim_aou_norm
+from iclgd.prompts import build_prompts
+from iclgd.spec import EpisodeSpec, PromptSpec
+from iclgd.tasks.episodes import load_episode
+from little import little_cell, little_result, little_task
+from tiny import tiny_subject
+
+POSITIONS, QUERIES, LAYERS = 2, 5, 3
+
+
+@pytest.fixture(scope="module")
+def subject():
+    return tiny_subject("llama")
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    return little_task(tmp_path_factory.mktemp("task"))
+
+
+@pytest.fixture(scope="module")
+def traces(subject, task):
+    """What each learner did, by itself."""
+    episode = load_episode(str(task), EpisodeSpec(k=3, queries=QUERIES))
+    prompts = build_prompts(subject.tokenizer, episode, PromptSpec(), subject.room)
+    learners = {"zero": ZeroShot(), "icl": InContext()}
+    learners |= {"gd": GradientDescent(rate=0.01), "lcgd": LayerCausal(rate=0.01)}
+    found = {}
+    for name, learner in learners.items():
+        with learner.learn(subject, prompts) as predictor:
+            found[name] = predictor.trace(prompts)
+    return found
+
+
+def only(result, **labels):
+    (found,) = result.select(**labels)
+    return found
+
+
+@pytest.mark.parametrize("name", ["gd", "lcgd"])
+def test_a_cells_likeness_is_the_metrics_of_its_learners_traces(subject, task, traces, name):
+    found = little_result(subject, little_cell(task, f"{name}:rate=0.01"))
+    for i, position in enumerate(("prompt", "label")):
+        h = [traces[x].outputs[:, :, i] for x in ("zero", "icl", name)]
+        m = [traces[x].logits[:, :, i] for x in ("zero", "icl", name)]
+        wanted = {"SimAOU": sim_aou(*h), "SimAOU_norm": sim_aou_norm(*h), "SimAM": sim_am(*m[1:])}
+        for metric, values in (wanted | {"SimAM_delta": sim_am_delta(*m)}).items():
+            one = only(found, metric=metric, null=None, floor=None)
+            assert one.values.shape == (POSITIONS, QUERIES, LAYERS)
+            assert np.array_equal(one.at(position=position).values, values.float().numpy())
+    assert np.array_equal(only(found, quantity="scores").values, traces[name].scores.numpy())
+
+
+def test_alpha_is_the_likeness_of_the_two_finetuned_learners(subject, task, traces):
+    cell = little_cell(task, "gd:rate=0.01", versus="lcgd:rate=0.01", nulls=())
+    found = only(little_result(subject, cell), metric="alpha")
+    for i, position in enumerate(("prompt", "label")):
+        wanted = sim_am_delta(*(traces[name].logits[:, :, i] for name in ("zero", "gd", "lcgd")))
+        assert np.array_equal(found.at(position=position).values, wanted.float().numpy())
+
+
+def test_every_likeness_has_its_nulls_but_what_happened_in_training_has_none(subject, task):
+    found = little_result(subject, little_cell(task, "gd:rate=0.01"))
+    for null in ("random", "other-query"):
+        for metric in ("SimAOU", "SimAOU_norm", "SimAM", "SimAM_delta"):
+            own = only(found, metric=metric, null=None, floor=None).values
+            assert not np.array_equal(only(found, metric=metric, null=null).values, own)
+    assert len(found.select(null="uniform")) == 1
+    assert found.select(metric="tau", null="random") == []
+
+
+def test_a_cell_leaves_the_weights_as_they_were(subject, task):
+    before = {name: value.clone() for name, value in subject.model.state_dict().items()}
+    little_result(subject, little_cell(task, "gd:rate=0.5", nulls=("random", "wrong-labels")))
+    assert all(torch.equal(value, before[name]) for name, value in subject.model.state_dict().items())
+
+
+def test_a_learner_that_diverges_has_its_losses_and_nothing_else(subject, task):
+    found = little_result(subject, little_cell(task, "gd:rate=3e38"))
+    assert found.facts["diverged"]
+    assert {one.labels.get("quantity") for one in found.arrays} <= {"loss", "gradient norm", "weight change"}
+
+
+def test_a_rate_of_zero_has_no_likeness_of_updates_but_one_of_maps(subject, task, traces):
+    found = little_result(subject, little_cell(task, "gd:rate=0"))
+    for metric in ("SimAOU", "SimAOU_norm", "SimAM_delta"):
+        assert np.isnan(only(found, metric=metric, null=None).values).all()
+    assert np.isfinite(only(found, metric="SimAM", null=None).values).all()
+    assert np.array_equal(only(found, quantity="scores").values, traces["zero"].scores.numpy())
+
+
+def test_without_demonstrations_nothing_changes_and_nothing_is_measured(subject, task):
+    found = little_result(subject, little_cell(task, "gd:rate=0.01", episode=EpisodeSpec(k=0, queries=2)))
+    assert np.isnan(only(found, metric="SimAOU", null=None).values).all()
+
+
+def test_one_query_has_no_other_query_to_compare_with(subject, task):
+    found = little_result(subject, little_cell(task, "gd:rate=0.01", episode=EpisodeSpec(k=2, queries=1)))
+    assert np.isfinite(only(found, metric="SimAOU", null=None).values).all()
+    assert np.isnan(only(found, metric="SimAM", null="other-query").values).all()
