@@ -12,7 +12,7 @@ from iclgd.learners import Learner
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.metrics.compared import Compared, Metric
 from iclgd.models.layout import Slot
-from iclgd.models.precision import CannotWiden
+from iclgd.models.precision import WIDER, CannotWiden
 from iclgd.models.subject import Subject
 from iclgd.models.traces import NotFinite, Trace, Training
 from iclgd.prompts import POSITIONS, Prompts, build_prompts
@@ -147,11 +147,10 @@ class Bench:
         assert again is not None
         seen = Compared(self.zero, own, again, self.prompts)
         found = {("other batch", name): measured(metric, seen) for name, metric in metrics.items()}
-        wider = {torch.float32: torch.float64, torch.bfloat16: torch.float32, torch.float16: torch.float32}
-        if self.subject.dtype not in wider:
+        if self.subject.dtype not in WIDER:
             return found, "there is no wider format"
         try:
-            with self.subject.in_precision(wider[self.subject.dtype]) as widening:
+            with self.subject.in_precision(WIDER[self.subject.dtype]) as widening:
                 zero_wide = self.run("zero-shot, wider", ZeroShot(), queries=FLOOR_QUERIES).trace
                 run_wide = self.run(f"{what}, wider", learner, queries=FLOOR_QUERIES).trace
         except CannotWiden as refusal:

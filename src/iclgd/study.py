@@ -17,7 +17,7 @@ from iclgd.lab import LABS, Cell, Label, LabSpec
 from iclgd.registry import load_plugin
 from iclgd.report.page import Page, Table
 from iclgd.results import Array, Result, matches
-from iclgd.spec import key
+from iclgd.spec import Spec, key
 from iclgd.store.cells import Store
 from iclgd.tools import MEMORY
 
@@ -167,11 +167,15 @@ def repeat_line(lab: str, spec: LabSpec, folder: Path | None) -> str:
     plugins = [word for file in spec.plugin for word in ("--plugin", file)]  # the lab itself may come from one
     if folder is not None:
         return shlex.join(["iclgd", *plugins, *lab.split(), "--spec", str(folder.resolve() / SPEC)])
-    words = [word for name, value in said(spec).items() if name != "plugin" for word in _flag(name, value)]
-    return shlex.join(["iclgd", *plugins, *lab.split(), *words])
+    return shlex.join(["iclgd", *plugins, *lab.split(), *flags(spec)])
 
 
-def said(spec: LabSpec) -> dict[str, Any]:
+def flags(spec: Spec) -> list[str]:
+    """The options that a command has to be given for this spec."""
+    return [word for name, value in said(spec).items() if name != "plugin" for word in _flag(name, value)]
+
+
+def said(spec: Spec) -> dict[str, Any]:
     """The fields that have to be given for this spec: those off their defaults, or all where these do not do."""
     kind, whole = type(spec), {n: v for n, v in spec.model_dump(mode="json").items() if v is not None}
     try:

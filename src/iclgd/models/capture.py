@@ -126,7 +126,6 @@ def attention(
     or better, in float64 for a float64 model.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    groups = query.shape[1] // key.shape[1]
     layer = int(module.layer_idx)  # type: ignore[arg-type]
     prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
     modification = tape.modification if tape is not None else None
@@ -134,36 +133,46 @@ def attention(
         key, value = modification.states(key, value)
         prefix = modification.states(*prefix) if prefix is not None else None
 
-    scores = query @ repeat(key, groups).transpose(2, 3) * scaling  # batch head query own
-    if prefix is not None:
-        scores = torch.cat([shared_scores(query, prefix[0]) * scaling, scores], dim=-1)
+    scores = _scores(query, key, prefix, scaling)
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
     if tape is not None:
         tape.keep(layer, scores)
     if attention_mask is not None:
         scores = scores + attention_mask
-
-    masked = scores
-    precise = torch.promote_types(query.dtype, torch.float32)
-    if s_aux is not None:
-        sinks = s_aux.reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
-        scores = torch.cat([scores, sinks.to(scores.dtype)], dim=-1)
-    weights = torch.softmax(scores, dim=-1, dtype=precise).to(query.dtype)
-    if s_aux is not None:
-        weights = weights[..., :-1]
+    weights = _weights(scores, s_aux, query.dtype)
     if modification is not None:
-        weights = modification.weights(weights, masked)
+        weights = modification.weights(weights, scores)
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
 
-    own = weights if prefix is None else weights[..., -key.shape[2] :]
-    output = own @ repeat(value, groups)
-    if prefix is not None:
-        output = output + shared_values(weights[..., : -key.shape[2]], prefix[1])
+    output = _weighted(weights, value, prefix)
     if tape is not None and tape.heads is not None:
         both = (key, value) if prefix is None else _joined(prefix, key, value)
-        tape.heads[layer] = Heads(tape.pick(query), *both, tape.pick(masked), s_aux, scaling, tape.pick(output))
+        tape.heads[layer] = Heads(tape.pick(query), *both, tape.pick(scores), s_aux, scaling, tape.pick(output))
     return output.transpose(1, 2).contiguous(), weights
+
+
+def _scores(query: Tensor, key: Tensor, prefix: tuple[Tensor, Tensor] | None, scaling: float) -> Tensor:
+    """q·k·scaling over prefix and own tokens."""
+    own = query @ repeat(key, query.shape[1] // key.shape[1]).transpose(2, 3) * scaling  # batch head query own
+    return own if prefix is None else torch.cat([shared_scores(query, prefix[0]) * scaling, own], dim=-1)
+
+
+def _weights(scores: Float[Tensor, "batch head query key"], sinks: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """The softmax, in float32 or better; sinks take their share of it."""
+    precise = torch.promote_types(dtype, torch.float32)
+    if sinks is None:
+        return torch.softmax(scores, dim=-1, dtype=precise).to(dtype)
+    more = sinks.reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
+    scores = torch.cat([scores, more.to(scores.dtype)], dim=-1)
+    return torch.softmax(scores, dim=-1, dtype=precise).to(dtype)[..., :-1]
+
+
+def _weighted(weights: Tensor, value: Tensor, prefix: tuple[Tensor, Tensor] | None) -> Tensor:
+    """The weighted sum of the values of prefix and own tokens."""
+    own = value.shape[2]
+    output = weights[..., -own:] @ repeat(value, weights.shape[1] // value.shape[1])
+    return output if prefix is None else output + shared_values(weights[..., :-own], prefix[1])
 
 
 def _joined(prefix: tuple[Tensor, Tensor], key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

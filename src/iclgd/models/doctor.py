@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from iclgd.errors import Refusal
-from iclgd.models.precision import CannotWiden
+from iclgd.models.precision import WIDER, CannotWiden
 from iclgd.models.subject import Subject, tolerance
 from iclgd.prompts import build_prompts, label_ids
 from iclgd.spec import EpisodeSpec, PromptSpec
@@ -100,9 +100,11 @@ def no_layer_causal(subject: Subject) -> str | None:
 
 
 def noise_floor(subject: Subject) -> tuple[str | None, tuple[str, ...]]:
-    """Why a noise floor in float64 cannot be had (None where it can), and what of it would stay narrower."""
+    """Why a noise floor in wider precision cannot be had (None where it can), and what of it would stay narrower."""
+    if subject.dtype not in WIDER:
+        return "there is no wider format.", ()
     try:
-        with subject.in_precision(torch.float64) as widening:
+        with subject.in_precision(WIDER[subject.dtype]) as widening:
             return None, tuple(sorted(widening.narrow))
     except CannotWiden as refusal:
         return str(refusal), ()

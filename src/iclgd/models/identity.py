@@ -13,6 +13,9 @@ PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 # what can change a number, in a folder: weights, configuration, tokenizer, and code that comes with a model
 PARTS = ("*.safetensors", "*.safetensors.index.json", "config.json", "*token*.json", "*.model", "vocab*", "merges.txt")
 CODE = ("*.py",)
+CAN_BE_GIVEN = (
+    "`iclgd models` lists the embedded ones; a folder, a .gguf file or a hub name (owner/name) can be given too."
+)
 
 
 class NotHere(Refusal):
@@ -22,6 +25,8 @@ class NotHere(Refusal):
 def check_model_name(name: str) -> None:
     """Refuse what is no embedded model, no folder, no .gguf file and cannot be a hub name."""
     path = Path(name)
+    if not name.strip():
+        raise Refusal(f"no model was named: {CAN_BE_GIVEN}")
     if name in EMBEDDED or path.is_dir():
         return
     if path.suffix == ".gguf":
@@ -29,10 +34,7 @@ def check_model_name(name: str) -> None:
             raise Refusal(f"cannot read {path}: No such file.")
         return
     if "/" not in name or path.is_absolute() or name.startswith("."):
-        raise Refusal(
-            f'no model "{name}". {suggest(name, EMBEDDED)}`iclgd models` lists the embedded ones; a folder, '
-            "a .gguf file or a hub name (owner/name) can be given too."
-        )
+        raise Refusal(f'no model "{name}". {suggest(name, EMBEDDED)}{CAN_BE_GIVEN}')
 
 
 def check_model(spec: ModelSpec) -> None:

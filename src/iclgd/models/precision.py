@@ -16,6 +16,9 @@ from transformers import PreTrainedModel
 
 from iclgd.errors import Refusal
 
+# what a computation is checked in: the next format that is much finer
+WIDER = {torch.float32: torch.float64, torch.bfloat16: torch.float32, torch.float16: torch.float32}
+
 
 class CannotWiden(Refusal):
     """The model cannot be computed in the wider format here; the message says why."""

@@ -103,10 +103,6 @@ class Store:
         shutil.rmtree(self.path(key), ignore_errors=True)
 
 
-def _header(one: Array) -> dict[str, Any]:
-    return {"labels": dict(one.labels), "axes": one.axes, "coordinates": dict(one.coordinates)}
-
-
 def _contiguous(values: Any) -> Any:
     import numpy as np
 
