@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,9 +47,9 @@ def row(said: str, name: str) -> str:
     return next(line for line in said.splitlines() if line.startswith(name))
 
 
-def test_a_study_prints_rows_of_learners_nulls_baselines_and_floors_and_nothing_on_the_error_stream(study):
+def test_a_study_prints_rows_of_learners_nulls_baselines_and_floors_and_only_progress_on_the_error_stream(study):
     _, said, err = study
-    assert err == ""
+    assert all(re.match(r"\d+ of \d+ cells · ", line) for line in err.splitlines())  # progress, where it takes long
     title = "mine · k = 3 · 2 seeds × 4 queries · float32 · at the prompt's last token"
     assert said.splitlines()[0].endswith(title)
     for start in ("zero-shot", "icl", "gd 0.01", "lcgd 0.01", "─ nulls", "─ untrained (random)", "─ noise floor"):

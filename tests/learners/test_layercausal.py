@@ -125,7 +125,7 @@ def test_lcgd_paper_can_take_the_label_alone_as_its_target():
 
 @pytest.mark.parametrize("part", ["qkv", "attention", "all"])
 def test_lcgd_paper_refuses_other_parts_than_keys_and_values(part):
-    with pytest.raises(Refusal, match="--trains kv"):
+    with pytest.raises(Refusal, match="keys and values only: leave out trains"):
         LayerCausalPaper(RATE, part)
 
 

@@ -114,6 +114,8 @@ def named_plugins(args: list[str]) -> list[str]:
             files.append(word.partition("=")[2] if "=" in word else next(rest, ""))
         else:
             args.append(word)
+    if not all(files):
+        raise Refusal("`plugin` needs the path of a Python file.")
     return [file for part in files for file in part.split(",")]
 
 
