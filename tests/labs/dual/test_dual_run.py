@@ -237,24 +237,28 @@ def test_a_language_is_tested_on_words_that_were_not_shown() -> None:
 
 
 def _source(words: Any, made: list[Any]) -> Source:
-    from dataclasses import replace
-
     from iclgd.small.languages.prepare import prepare
 
     made.append(words)
-    return Source(*prepare(replace(words, encoder="pca")).tasks(20, True)[0])
+    return Source(*prepare(with_pca(words)).tasks(20, True)[0])
+
+
+def with_pca(words: Any) -> Any:
+    """The same words in codes that need no training."""
+    from iclgd.choices import parse_one
+    from iclgd.small.languages.encoders import ENCODERS
+
+    return words.model_copy(update={"encoder": parse_one("pca", ENCODERS)})
 
 
 def test_arms_of_a_language_share_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
     from iclgd.small.languages.prepare import prepare
 
     prepared: list[int] = []
 
     def quickly(data: Any) -> Any:
-        prepared.append(data.seed)
-        return prepare(replace(data, encoder="pca"))
+        prepared.extend(data.seeds)
+        return prepare(with_pca(data))
 
     monkeypatch.setattr(training, "prepare", quickly)
     study = run("train", TrainSpec(languages="((a|b)c)*", arms="centred", seeds=2, **SMALL), tmp_path)

@@ -74,7 +74,7 @@ def test_the_comma_of_an_expression_separates_no_languages() -> None:
 def test_a_cells_words_are_those_of_its_seed() -> None:
     spec = TrainSpec(languages="a*bc*", alphabet="abcd", dx=4, seeds="7,")
     words = spec.cells()[0].spec.words()  # type: ignore[attr-defined]
-    assert (words.seed, words.seeds, words.dims, words.demos, words.alphabet) == (7, 1, 4, 20, "abcd")
+    assert (words.seeds, words.dims, words.k, words.alphabet) == ((7,), 4, 20, "abcd")
 
 
 def test_the_recipe_of_a_cell_is_what_was_asked() -> None:
@@ -92,7 +92,7 @@ def test_the_recipe_of_a_cell_is_what_was_asked() -> None:
         (TrainSpec, {"rate": 0}, "`rate` must be above 0"),
         (TrainSpec, {"k": 2}, "needs 3 demonstrations to choose from, not 2: raise `k`"),
         (TrainSpec, {"languages": "a*(b"}, "is not a regular expression"),
-        (TrainSpec, {"languages": "a*bc*", "k": 7}, "an even number"),
+        (TrainSpec, {"languages": "a*bc*", "k": 7}, "give an even `k`, not 7"),
         (TrainSpec, {"languages": "a*bc*", "tasks": "linear"}, "give `tasks` or `languages`"),
         (TrainSpec, {"alphabet": "abc"}, "give `languages` with them"),
         (TrainSpec, {"max_length": 4}, "give `languages` with them"),

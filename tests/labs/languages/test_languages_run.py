@@ -227,7 +227,7 @@ def test_a_shrunken_study_divides_steps_and_languages():
         ({"labels": "signs"}, "Did you mean sign"),
         ({"negatives": "edit"}, "Did you mean edits"),
         ({"encoder": "pcb"}, "Did you mean pca"),
-        ({"encoder": "autoencoder:steps=0"}, "autoencoder: `steps` must be at least 1"),
+        ({"encoder": "autoencoder:steps=0"}, "autoencoder: steps must be at least 1, not 0"),
         ({"encoder": "pca:steps=3"}, 'pca has no option "steps"'),
         ({"start": "zero"}, "`start` takes random, gd"),
         ({"k": 7}, "an even `k`, not 7"),

@@ -25,7 +25,7 @@ DESCENTS = ("gd", "preconditioned gd", "gd on learned features")
 def _seeds(axes: Axes, steps: Sequence[int], values: np.ndarray, colour: str, label: str) -> None:
     """The mean over seeds and the range of all of them; values are [seed, step]."""
     x = [float(step) for step in steps]
-    band(axes, x, list(values.mean(0)), list(values.min(0)), list(values.max(0)), colour, label)
+    band(axes, x, *(line.tolist() for line in (values.mean(0), values.min(0), values.max(0))), colour, label)
 
 
 @styled
