@@ -36,8 +36,15 @@ def folder(tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+FEW = ("llama", "gpt2", "gpt-neo", "falcon-alibi", "gpt-oss")  # registered and intercepted, K and V apart and fused
+CASES = [
+    *((architecture, torch.float32) for architecture in ARCHITECTURES),
+    *((architecture, torch.bfloat16) for architecture in FEW),
+    *(pytest.param(one, torch.bfloat16, marks=pytest.mark.slow) for one in ARCHITECTURES if one not in FEW),
+]
+
+
+@pytest.mark.parametrize("architecture, dtype", CASES)
 def test_a_whole_cell_runs_on_every_family(architecture, dtype, folder):
     subject = tiny_subject(architecture, dtype=dtype)
     before = subject.fingerprint()
