@@ -239,7 +239,7 @@ def test_a_hub_that_cannot_be_reached_is_refused_with_what_to_do(hub, tmp_path):
 def test_without_data_and_without_the_extra_the_refusal_names_both_ways_out(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     monkeypatch.delenv("ICLGD_DATA", raising=False)
-    with pytest.raises(Refusal, match=r'--data or ICLGD_DATA, or install "iclgd\[data\]"'):
+    with pytest.raises(Refusal, match=r'`data` or ICLGD_DATA, or install "iclgd\[data\]"'):
         load_examples(*find_task("sst2"))
 
 
