@@ -211,7 +211,7 @@ def test_a_file_that_changed_under_its_stamp_is_found_by_a_recheck(conversions, 
 # with the embedded model's real file
 
 
-@pytest.mark.parametrize("share", [0.001, 0.02, 0.5, 0.999])
+@pytest.mark.parametrize("share", [0.001, 0.02, pytest.param(0.5, marks=pytest.mark.slow), 0.999])
 def test_a_truncated_model_is_refused_and_nothing_is_left(smollm2, tmp_path, monkeypatch, share):
     whole = gguf_path(EMBEDDED["smollm2-135m"])
     path = tmp_path / "short.gguf"
