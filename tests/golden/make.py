@@ -11,8 +11,8 @@ from pathlib import Path
 
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")  # before torch, as the tests have it
 
-import torch  # noqa: E402
-from safetensors.torch import save_file  # noqa: E402
+import torch
+from safetensors.torch import save_file
 
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent))  # tiny.py and little.py
