@@ -25,7 +25,8 @@ DESCENTS = ("gd", "preconditioned gd", "gd on learned features")
 def _seeds(axes: Axes, steps: Sequence[int], values: np.ndarray, colour: str, label: str) -> None:
     """The mean over seeds and the range of all of them; values are [seed, step]."""
     x = [float(step) for step in steps]
-    band(axes, x, *(line.tolist() for line in (values.mean(0), values.min(0), values.max(0))), colour, label)
+    middle, low, high = (line.tolist() for line in (values.mean(0), values.min(0), values.max(0)))
+    band(axes, x, middle, low, high, colour, label)
 
 
 @styled
