@@ -49,18 +49,28 @@ def test_a_full_disk_is_said_in_a_sentence(tmp_path):
 
 def test_an_existing_output_folder_is_refused_unless_it_may_be_replaced(tmp_path):
     for text in ("first", "second"):
-        with output_folder(tmp_path / "out", overwrite=text == "second") as folder:
+        check_output(tmp_path / "out", overwrite=text == "second")
+        with output_folder(tmp_path / "out") as folder:
             (folder / text).write_text(text)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"second", ".iclgd"}
     assert os.listdir(tmp_path) == ["out"]
-    with pytest.raises(Refusal, match="exists already"):
+    with pytest.raises(Refusal, match="holds another study"):
         check_output(tmp_path / "out", overwrite=False)
 
 
+def test_an_empty_folder_may_be_filled(tmp_path):
+    (tmp_path / "out").mkdir()
+    check_output(tmp_path / "out", overwrite=False)
+    with output_folder(tmp_path / "out") as folder:
+        (folder / "new").touch()
+    assert (tmp_path / "out" / "new").exists()
+    assert os.listdir(tmp_path) == ["out"]
+
+
 def test_a_failed_replacement_leaves_the_old_folder_as_it_was(tmp_path):
-    with output_folder(tmp_path / "out", overwrite=False) as folder:
+    with output_folder(tmp_path / "out") as folder:
         (folder / "old").write_text("old")
-    with pytest.raises(ValueError), output_folder(tmp_path / "out", overwrite=True):
+    with pytest.raises(ValueError), output_folder(tmp_path / "out"):
         raise ValueError
     assert (tmp_path / "out" / "old").read_text() == "old"
     assert os.listdir(tmp_path) == ["out"]

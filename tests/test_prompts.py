@@ -119,7 +119,7 @@ def test_a_control_token_spelled_in_the_data_is_only_text():
 
 def test_a_prompt_that_does_not_fit_is_refused_with_how_many_would():
     room = 1 + len(DEMO) + len(NEWLINES) + LONGEST
-    with pytest.raises(Refusal, match=rf"do not fit the model's context of {room} tokens; 1 would: use --k 1"):
+    with pytest.raises(Refusal, match=rf"do not fit the model's context of {room} tokens; 1 would: lower `k`"):
         build_prompts(TOKENIZER, EPISODE, PromptSpec(), room)
     assert len(build_prompts(TOKENIZER, EPISODE, PromptSpec(), room + len(OTHER) + len(NEWLINES)).demos) == 2
 

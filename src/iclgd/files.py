@@ -68,9 +68,10 @@ def check_output(target: Path, overwrite: bool) -> None:
         raise Refusal(f"{target} is a link to nothing: give another `out`.")
     if exists and not target.is_dir():
         raise Refusal(f"{target} is a file, not a folder: give another `out`.")
-    if exists and any(target.iterdir()) and not (target / OURS).is_file():
+    filled = exists and any(target.iterdir())
+    if filled and not (target / OURS).is_file():
         raise Refusal(f"{target} was not written by iclgd and stays as it is: give another `out`.")
-    if exists and not overwrite:
+    if filled and not overwrite:
         raise Refusal(f"{target} holds another study: give another `out`, or `overwrite` to replace it.")
     nearest = next(parent for parent in target.absolute().parents if parent.exists())
     try:
