@@ -5,12 +5,11 @@ python docs/fill.py --check                      say which blocks are not what t
 python docs/fill.py keep FOLDER NAME [FIGURE …]  keep a finished study's record, and figures of it, under a name
 
 A block is a comment that asks, what the record answers, and a comment `<!-- end -->`. It may ask for
-
 <!-- fill demo table "Training" columns="‖ΔW‖" rows="gd 0.001; lcgd 0.001" digits=2 -->
 <!-- fill demo number "Training" row="gd 0.001" column="‖ΔW‖" digits=3g -->
 <!-- fill demo figure layers-prompt -->, or `answer`, `what` (was run), `command`
 
-`digits=2` are places after the point, `digits=3g` significant ones. A block whose record is not there shows no number.
+Numbers are written as on the study's page, unless `digits=2` (after the point) or `digits=3g` (significant) is said.
 """
 
 import hashlib
@@ -34,23 +33,21 @@ ROOT, DATA = Path(__file__).resolve().parents[1], "docs/results/data"
 BLOCK = re.compile(r"<!-- fill (.*?) -->(.*?)<!-- end -->", re.DOTALL)
 OPTION = re.compile(r"(columns|rows|column|row|digits)=(.*)")
 PATHS = re.compile(r"(?<![\w.:/])/[\w.-]+/[\w.-]+|[A-Za-z]:\\\\")  # of somebody's machine
-ABSENT = "not measured yet"
+ABSENT = "not measured yet"  # a block whose record is not there
 
 
 def keep(root: Path, folder: Path, name: str, figures: list[str]) -> None:
     """What a study's folder says, to six digits and without its machine's paths; figures with their hashes."""
-    for file in (RECORD, SPEC, *(f"{figure}.svg" for figure in figures)):
-        if not (folder / file).is_file():
-            raise Refusal(f"{folder} has no {file}: name a study's folder, and figures that are in it.")
+    files = [RECORD, SPEC, *(f"{figure}.svg" for figure in figures)]
+    if lost := [file for file in files if not (folder / file).is_file()]:
+        raise Refusal(f"{folder} has no {lost[0]}: name a study's folder, and figures that are in it.")
     found = json.loads((folder / RECORD).read_text(encoding="utf-8"), parse_float=lambda x: float(f"{float(x):.6g}"))
     asked = read_yaml(folder / SPEC, "spec")
     spec = LABS[found["lab"]].spec.of({**asked, "data": "DIR"} if asked.get("data") else asked)
-    record = {part: found[part] for part in ("lab", "title", "what", "answer")}
+    record = {part: found[part] for part in ("lab", "title", "what", "answer", "sections")}
     record["command"] = repeat_line(found["lab"], spec, None)
     record["figures"] = {figure: _hash(folder / f"{figure}.svg") for figure in figures}
-    lines = [f"{json.dumps(part)}: {json.dumps(value, ensure_ascii=False)}" for part, value in record.items()]
-    sections = ",\n".join(json.dumps(section, ensure_ascii=False) for section in found["sections"])
-    text = "{\n" + ",\n".join([*lines, f'"sections": [\n{sections}\n]']) + "\n}\n"
+    text = json.dumps(record, ensure_ascii=False).replace('{"title"', '\n{"title"') + "\n"  # a line a section
     if path := PATHS.search(text):
         raise Refusal(f'the record would hold "{path[0]}", a path of this machine: name things, not their folders.')
     (root / DATA).mkdir(parents=True, exist_ok=True)
@@ -73,7 +70,7 @@ def answered(record: dict[str, Any], words: list[str]) -> str:
         return f"\n![{title[0]}](FIGURES/{title[0]}.svg)\n" if title[0] in record["figures"] else ABSENT
     tables = [section for section in record["sections"] if "table" in section]
     table = tables[_place([section["title"] for section in tables], " ".join(title))]["table"]
-    texts = [[_text(entry, options.get("digits", "3")) for entry in row] for row in table["rows"]]
+    texts = [[_text(entry, options.get("digits")) for entry in row] for row in table["rows"]]
     header, names = table["header"], [line[0].strip() for line in texts]
     if form == "number":
         return texts[_place(names, options["row"])][_place(header, options["column"])]
@@ -94,12 +91,12 @@ def _place(names: list[str], name: str) -> int:
     return names.index(name)
 
 
-def _text(entry: Any, digits: str) -> str:
-    if isinstance(entry, str):
-        return entry
+def _text(entry: Any, digits: str | None) -> str:
+    if isinstance(entry, str) or (digits is None and "text" in entry):
+        return str(entry if isinstance(entry, str) else entry["text"])
     value, low, high = (float("nan") if entry.get(end) is None else entry[end] for end in ("value", "low", "high"))
-    kind = Size if digits.endswith("g") else Number
-    return str(kind(value, low, high, int(digits.rstrip("g")), entry.get("note", "")))
+    kind, digits = (Size if (digits or "3").endswith("g") else Number), (digits or "3").rstrip("g")
+    return str(kind(value, low, high, int(digits), entry.get("note", "")))
 
 
 def filled(root: Path, page: Path) -> str:
@@ -124,8 +121,8 @@ def pages(root: Path) -> list[Path]:
 def faults(root: Path) -> Iterator[str]:
     """Blocks that are not what their record gives; figures that are not those of their study."""
     for page in pages(root):
-        both = (BLOCK.finditer(text) for text in (page.read_text(encoding="utf-8"), filled(root, page)))
-        for now, then in zip(*both, strict=True):
+        texts = page.read_text(encoding="utf-8"), filled(root, page)
+        for now, then in zip(*map(BLOCK.finditer, texts), strict=True):
             if now[0] != then[0]:
                 yield f"{page.relative_to(root)}: <!-- fill {now[1]} --> is not what its record gives"
     for file in sorted((root / DATA).glob("*.json")):
@@ -135,7 +132,6 @@ def faults(root: Path) -> Iterator[str]:
 
 
 def main(*words: str) -> str:
-    """What is wrong; nothing where all is well."""
     if words == ("--check",):
         return "\n".join(faults(ROOT))
     if words[:1] == ("keep",) and len(words) > 2 and re.fullmatch(r"[a-z0-9-]+", words[2]):
@@ -144,7 +140,7 @@ def main(*words: str) -> str:
         return "say --check, or keep FOLDER NAME [FIGURE …], the name in lower-case letters, digits and dashes."
     for page in pages(ROOT):
         page.write_text(filled(ROOT, page), encoding="utf-8")
-    return ""
+    return ""  # nothing is wrong
 
 
 if __name__ == "__main__":

@@ -136,3 +136,9 @@ def test_a_figure_that_is_not_of_its_study_is_a_fault(root):
     assert list(fill.faults(root)) == ["docs/figures/mine-curve.svg is not the figure of its study"]
     with pytest.raises(Refusal, match=r"has no other\.svg"):
         fill.keep(root, root / "out", "mine", ["other"])
+
+
+def test_numbers_of_a_record_without_texts_have_three_digits(study, root):
+    record = root / "docs/results/data/mine.json"
+    record.write_text(re.sub(r', "text": "[^"]*"}', "}", record.read_text()), encoding="utf-8")
+    assert f"\n| 1 | {study.table('Means').rows[1][1]} |\n" in page(root, 'mine table "Means"')
