@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow bench clean
+.PHONY: demo test slow docs-numbers clean
 
 demo: .venv/.run
 	$(BIN)/iclgd compare --out runs/demo --overwrite
@@ -15,6 +15,10 @@ test: .venv/.test
 
 slow: .venv/.test
 	$(BIN)/pytest -m "slow or not slow"
+
+# numbers in the README and the docs, from docs/results/data
+docs-numbers: .venv/.run
+	$(BIN)/python docs/fill.py
 
 .venv/.run: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

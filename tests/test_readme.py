@@ -14,15 +14,39 @@ from iclgd.tasks.text import all_tasks, read_task
 ROOT = Path(__file__).parents[1]
 
 
-def block(path: str, language: str) -> str:
-    return re.search(rf"```{language}\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), re.DOTALL)[1]
+def block(path: str, language: str, number: int = 0) -> str:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), re.DOTALL)[number]
 
 
-def test_the_readmes_python_runs(smollm2, monkeypatch, capsys):
-    monkeypatch.setattr(iclgd, "load_subject", lambda spec: smollm2, raising=False)
+def test_the_readmes_python_runs(smollm2, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("iclgd.models.load.load_subject", lambda *_: smollm2)
+    monkeypatch.setenv("ICLGD_STORE", str(tmp_path))
     exec(compile(block("README.md", "python"), "README.md", "exec"), {})
     out = capsys.readouterr().out
-    assert re.match(r"accuracy 0\.\d\d → 0\.\d\d by reading, 0\.\d\d by training\nlikeness by layer tensor", out)
+    assert "With 1 seed there is no interval over draws" in out
+    assert re.search(r"^gd 0\.001 +\.\d\d", out, re.MULTILINE)
+    assert re.search(r"^learner +layer", out, re.MULTILINE)
+
+
+def test_the_readmes_map_has_every_room_and_no_other():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.search(r"src/iclgd/\n(.*?)```", text, re.DOTALL)[1].splitlines()
+    rooms = {room for line in lines for room in line.strip().split("   ")[0].split()}
+    there = {f"{path.name}/" if path.is_dir() else path.name for path in Path(iclgd.__file__).parent.iterdir()}
+    assert rooms == there - {"__init__.py", "__pycache__/", "py.typed"}
+
+
+def test_reading_changes_nothing_in_the_first_layer_of_a_rotary_model(smollm2, monkeypatch):
+    monkeypatch.setattr("iclgd.models.load.load_subject", lambda *_: smollm2)
+    names: dict = {}
+    exec(compile(block("docs/strong.md", "python"), "docs/strong.md", "exec"), names)
+    size = names["size"].mean((0, 2, 3))
+    assert size[0] < 1e-5
+    assert (size[1:] > 0.05).all()
+
+
+def test_the_learner_in_the_documentation_is_the_one_of_the_examples():
+    assert block("docs/strong.md", "python", 1) in (ROOT / "examples/learner.py").read_text(encoding="utf-8")
 
 
 def test_the_task_in_the_documentation_is_a_task(tmp_path):

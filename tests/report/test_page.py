@@ -81,7 +81,10 @@ def test_markdown_breaks_no_table_and_holds_no_tag():
 def test_json_has_numbers_as_numbers_and_null_for_what_is_undefined():
     page = Page("t", "s", "a", [Section("x", table=Table(["n"], [[Number(0.5, 0.25, 0.75)], [Number(float("nan"))]]))])
     found = json.loads(json.dumps(page.plain(), allow_nan=False))
-    assert found["sections"][0]["table"]["rows"] == [[{"value": 0.5, "low": 0.25, "high": 0.75}], [{"value": None}]]
+    assert found["sections"][0]["table"]["rows"] == [
+        [{"value": 0.5, "low": 0.25, "high": 0.75, "text": ".500 [.250 .750]"}],
+        [{"value": None, "text": "n/a"}],
+    ]
     assert found["answer"] == "a"
 
 

@@ -48,10 +48,10 @@ class Number:
         return f"{text} {self.note}".rstrip()
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """For JSON: the number, and how the page writes it."""
         given = {"value": self.value, "low": self.low, "high": self.high}
         found: dict[str, Any] = {name: x for name, x in given.items() if math.isfinite(x)}
-        return {"value": None, **found, **({"note": self.note} if self.note else {})}
+        return {"value": None, **found, **({"note": self.note} if self.note else {}), "text": str(self)}
 
 
 @dataclass(frozen=True)

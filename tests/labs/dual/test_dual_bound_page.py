@@ -67,7 +67,7 @@ def test_tables_have_medians_by_split() -> None:
     assert list(own.header) == ["demonstrations", "tokens", "split t", "bound", "measured gap"]
     assert own.texts() == [["1", "20", "1", "10^40.0", "10^20.0"], ["2", "40", "1", "10^41.0", "10^20.5"]]
     assert best.texts() == [["1", "20", "∞", "100", "1"], ["2", "40", "∞", "1e+03", ".316"]]
-    assert own.plain()["rows"][0][3] == {"value": 40.0, "note": "log10"}
+    assert own.plain()["rows"][0][3] == {"value": 40.0, "note": "log10", "text": "10^40.0"}
 
 
 def test_heads_that_see_nothing_are_counted_and_left_out() -> None:
