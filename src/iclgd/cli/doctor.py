@@ -19,7 +19,7 @@ def _examine(**given: Any) -> None:
     """Whether the labs can work with MODEL, in seconds."""
     from iclgd.errors import Refusal
     from iclgd.report.page import Table
-    from iclgd.report.terminal import say, working
+    from iclgd.report.terminal import say, window, working
 
     spec = ModelOptions.of({name: value for name, value in given.items() if value is not None})
     with working("starting") as note:
@@ -49,7 +49,7 @@ def _examine(**given: Any) -> None:
             f"max |Δlogits| = {found.difference:.2g}, behind a shared prefix {found.behind:.2g}, of {found.scale:.3g}",
         ],
     ]
-    say(Table(["", ""], rows).text())
+    say(Table(["", ""], rows).text(window()))
     if not found.holds:
         raise Refusal(f"{spec.model} cannot be used in {spec.dtype}: captured attention differs from its own.")
     say(f"\nready   iclgd trace --model {spec.model}")

@@ -9,7 +9,7 @@ from iclgd.errors import Refusal
 from iclgd.lab import LABS
 from iclgd.registry import REGISTRIES, Registry
 from iclgd.report.page import Table
-from iclgd.report.terminal import say
+from iclgd.report.terminal import say, window
 
 
 @click.command(epilog="An option is written behind the name: gd:rate=0.01:trains=all.")
@@ -23,7 +23,7 @@ def command() -> None:
         header = [registry.kind, "what it is", "options"]
         shown = [i for i in range(len(header)) if any(row[i] for row in rows)]
         if rows:
-            say(Table([header[i] for i in shown], [[row[i] for i in shown] for row in rows]).text() + "\n")
+            say(Table([header[i] for i in shown], [[row[i] for i in shown] for row in rows]).text(window()) + "\n")
 
 
 def _options(registry: Registry[Any], name: str) -> str:

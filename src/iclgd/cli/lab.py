@@ -1,7 +1,6 @@
 """A lab's command, made from its spec: each field is an option, and what every study can be told comes with it."""
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -85,7 +84,7 @@ def _metavar(annotation: Any) -> str | None:
 
 
 def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
-    from iclgd.report.terminal import cell_progress, say
+    from iclgd.report.terminal import cell_progress, say, window
     from iclgd.running import Where, run_study
     from iclgd.store.cells import default_store
 
@@ -103,7 +102,7 @@ def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
         record = {"lab": name, "spec": spec.model_dump(mode="json"), "cells": list(study.keys), **page.plain()}
         say(json.dumps(record, ensure_ascii=False, allow_nan=False))
         return
-    say(page.text(full, shutil.get_terminal_size((100, 24)).columns))
+    say(page.text(full, window()))
     say()
     if out:
         say(f"page     {Path(out) / 'index.html'}" + ("" if full else "  (--full prints all of it)"))
