@@ -105,7 +105,9 @@ def test_the_repeat_line_of_a_plugins_lab_works_in_a_fresh_process_elsewhere(pla
         (("--seeds", "x"), '--seeds takes a whole number, not "x".'),
         (("--sclae", "1"), "No such option"),
         (("--spec", "none.yaml"), "cannot read none.yaml"),
-        (("--jobs", "0"), "--jobs"),
+        (("--jobs", "0"), "--jobs must be at least 1, not 0."),
+        (("--jobs", "two"), '--jobs takes a whole number, not "two".'),
+        (("extra",), "Got unexpected extra argument (extra). See"),
         (("--plugin", "none.py"), "the plugin none.py cannot be read"),
     ],
 )

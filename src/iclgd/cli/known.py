@@ -20,7 +20,7 @@ def command() -> None:
     for registry in REGISTRIES.values():
         options = {name: _options(registry, name) for name in registry}
         rows = [[name, registry.summary(name), options[name]] for name in registry]
-        header = [registry.kind, "what it is", "options"]
+        header = [_kind(registry), "what it is", "options"]
         shown = [i for i in range(len(header)) if any(row[i] for row in rows)]
         if rows:
             say(Table([header[i] for i in shown], [[row[i] for i in shown] for row in rows]).text(window()) + "\n")
@@ -32,4 +32,18 @@ def _options(registry: Registry[Any], name: str) -> str:
         fields = option_fields(registry[name])
     except Refusal as refusal:
         return str(refusal)
-    return " ".join(field.name if default_of(field) is ... else f"{field.name}={default_of(field)}" for field in fields)
+    return " ".join(
+        field.name if default_of(field) is ... else f"{field.name}={_spelled(default_of(field))}" for field in fields
+    )
+
+
+def _spelled(value: Any) -> str:
+    """As it is typed."""
+    return "none" if value is None else str(value)
+
+
+def _kind(registry: Registry[Any]) -> str:
+    """What the things are; where there are two such kinds, the command that takes these."""
+    alone = sum(other.kind == registry.kind for other in REGISTRIES.values()) == 1
+    where = registry.listing.removesuffix(" --help")
+    return registry.kind if alone or where == registry.listing else f"{registry.kind} of {where}"

@@ -25,7 +25,7 @@ def answer(comparison: Comparison) -> str:
     parts = [_asked(comparison, kept, question) for question in (_labels, _learned, _whole)]
     parts += [f"training diverged in some draws ({', '.join(one.label for one in lost)})"] if lost else []
     said = "; ".join(filter(None, parts))
-    if len(spec.seeds) == 1:
+    if len(spec.seeds) == 1 and said:
         said = f"with 1 seed there is no interval over draws and nothing is decided: {said}"
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 

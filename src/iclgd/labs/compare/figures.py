@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -72,11 +73,11 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
                 if init == spec.init[0]:
                     _line(panel, found, colour, choice.label)
                 else:
-                    style = {"linestyle": STYLE_OF_INIT[init], "alpha": 0.7, "label": f"{choice.label}, {init}"}
+                    style: Any = {"linestyle": STYLE_OF_INIT[init], "alpha": 0.7, "label": f"{choice.label}, {init}"}
                     panel.plot(range(len(found)), [e.mean for e in found], color=colour, **style)
             for null, style_ in zip(nulls, cycle(NULL_STYLES), strict=False):
                 found = comparison.by_layer(spec.task, position, init=spec.init[0], null=null, **labels)
-                kind = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.kind}: {null}"}
+                kind: Any = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.kind}: {null}"}
                 panel.plot(range(len(found)), [e.mean for e in found], color=colour, **kind)
         panel.axhline(0, color="#999999", linewidth=0.6)
         panel.set(title=names[metric], xlabel="layer")
