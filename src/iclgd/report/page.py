@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iclgd.errors import Refusal
 from iclgd.report.columns import columns
 from iclgd.report.numbers import Number
 from iclgd.spec import finite
@@ -95,7 +96,11 @@ class Page:
 
     def table(self, title: str = "") -> Table:
         """The table of that title, or the first there is."""
-        return next(s.table for s in self.sections if s.table is not None and title in ("", s.title))
+        tables = {s.title: s.table for s in reversed(self.sections) if s.table is not None}
+        title = title or next(reversed(tables), "")
+        if title not in tables:
+            raise Refusal(f'there is no table "{title}". There are {"; ".join(reversed(tables)) or "none"}.')
+        return tables[title]
 
     @property
     def drawings(self) -> dict[str, Drawing]:

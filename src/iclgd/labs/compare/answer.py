@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 from iclgd.choices import Choice
-from iclgd.labs.compare.view import Comparison
+from iclgd.labs.compare.view import Comparison, title_of
 from iclgd.metrics.differences import Difference, holm
 from iclgd.metrics.estimates import Estimate
-from iclgd.nulls import NULLS
 from iclgd.report.numbers import Number
 
 CONTRAST = "contrast-AOU"
@@ -103,7 +102,7 @@ def _level(comparison: Comparison, learner: str, metric: str) -> tuple[list[str]
             apart[null] = one
     verdicts = dict(zip(apart, holm(list(apart.values())), strict=True))
     above = [null for null, one in verdicts.items() if one.verdict == "above"]
-    return list(known), {_title(null): found for null, found in known.items() if null not in above}
+    return list(known), {title_of(null): found for null, found in known.items() if null not in above}
 
 
 def _beside(what: str, own: Estimate, level: dict[str, Estimate]) -> str:
@@ -118,10 +117,6 @@ def _beside(what: str, own: Estimate, level: dict[str, Estimate]) -> str:
 def _estimate(comparison: Comparison, learner: str, metric: str, **more: str) -> Estimate:
     spec = comparison.spec
     return comparison.estimate(spec.task, spec.position, init=spec.init[0], learner=learner, metric=metric, **more)
-
-
-def _title(null: str) -> str:
-    return str(NULLS[null.split()[0]].title) if null.split()[0] in NULLS else null
 
 
 def _value(found: Estimate) -> str:

@@ -19,7 +19,7 @@ class Evidence(Tables):
     """More tables of a comparison at one position."""
 
     def short(self, tasks: Sequence[str]) -> Table:
-        """What the answer rests on: accuracy, the first contrast and the first likeness, below each learner its nulls."""
+        """What the answer rests on: accuracy, the first contrast, the first likeness; below each learner its nulls."""
         contrast = next((name for name, m in self.comparison.metrics.items() if m.contrast), None)
         shown = [*list(self.accuracies)[:1], *([contrast] if contrast else []), *list(self.likeness)[:1]]
 

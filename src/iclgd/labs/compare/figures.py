@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from iclgd.choices import Choice
 from iclgd.labs.compare.sweeps import colours_of, draw_rates, draw_sizes, swept_metrics
-from iclgd.labs.compare.view import Comparison
+from iclgd.labs.compare.view import Comparison, title_of
 from iclgd.metrics.compared import Metric
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.figures import COLOURS, ROW, STYLE_OF_INIT, band, figure, legend, panels, styled
@@ -73,11 +73,15 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
                 if init == spec.init[0]:
                     _line(panel, found, colour, choice.label)
                 else:
-                    style: Any = {"linestyle": STYLE_OF_INIT[init], "alpha": 0.7, "label": f"{choice.label}, {init}"}
+                    style: Any = {
+                        "linestyle": STYLE_OF_INIT[init],
+                        "alpha": 0.7,
+                        "label": f"{choice.label}, {init} weights",
+                    }
                     panel.plot(range(len(found)), [e.mean for e in found], color=colour, **style)
             for null, style_ in zip(nulls, cycle(NULL_STYLES), strict=False):
                 found = comparison.by_layer(spec.task, position, init=spec.init[0], null=null, **labels)
-                kind: Any = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.kind}: {null}"}
+                kind: Any = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.kind}: {title_of(null)}"}
                 panel.plot(range(len(found)), [e.mean for e in found], color=colour, **kind)
         panel.axhline(0, color="#999999", linewidth=0.6)
         panel.set(title=names[metric], xlabel="layer")
