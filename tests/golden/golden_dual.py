@@ -59,7 +59,7 @@ def dual_trained() -> Arrays:
 
     tasks: dict[str, Any] = {name: small.find_task(name, 4, 6) for name in (*small.LINKS, "relu")}
     sources = {name: [small.Source(task, task)] * 3 for name, task in tasks.items()}
-    words = prepare(Data(language="((a|b)c)*", encoder="pca", max_length=6, dims=4, demos=6, seeds=3))
+    words = prepare(Data(language="((a|b)c)*", encoder="pca", max_length=6, dims=4, k=6, seeds=3))
     sources["((a|b)c)*"] = [small.Source(*pair) for pair in words.tasks(6, True)]
     found = {f"{name}/plain": on(source, Modification()) for name, source in sources.items()}
     arms = {text: parse_one(text, MODIFICATIONS).make() for text in TRAINED}

@@ -4,9 +4,12 @@ One safetensors file for each case of cases.py, arrays as they were computed, wi
 """
 
 import argparse
+import os
 import platform
 import sys
 from pathlib import Path
+
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")  # before torch, as the tests have it
 
 import torch
 from safetensors.torch import save_file
@@ -26,6 +29,7 @@ def machine() -> dict[str, str]:
         "cpu": f"{cpu} {torch.backends.cpu.get_cpu_capability()}",
         "torch": torch.__version__,
         "threads": str(torch.get_num_threads()),
+        "onednn": os.environ.get("ONEDNN_MAX_CPU_ISA", ""),
     }
 
 
