@@ -12,7 +12,14 @@ from iclgd.report.page import Table
 from iclgd.report.terminal import say, window
 
 
-@click.command(epilog="An option is written behind the name: gd:rate=0.01:trains=all.")
+EXAMPLES = """\b
+Examples:
+  iclgd known
+  iclgd compare --learners gd:rate=0.01:trains=all     an option is written behind the name
+"""
+
+
+@click.command(epilog=EXAMPLES)
 def command() -> None:
     """List the learners, metrics, nulls, … that can be named, with their options."""
     for lab in LABS:

@@ -32,9 +32,10 @@ class Evidence(Tables):
             return [title, *(number(e, d) if e.mean == e.mean else "" for e, d in zip(found, digits, strict=True))]
 
         rows = [row(name, learner=name) for name in ("zero-shot", "icl")]
-        last = [chosen[-1] for chosen in self.kinds().values()]
-        for choice in self.learners:
-            if lost := sum(self.comparison.diverged(self.first, task, choice.label) for task in tasks):
+        gone = {c: sum(self.comparison.diverged(self.first, task, c.label) for task in tasks) for c in self.learners}
+        last = {choice.kind: choice for choice, lost in gone.items() if not lost}.values()
+        for choice, lost in gone.items():
+            if lost:
                 of = len(self.comparison.spec.seeds) * len(tasks)
                 rows.append([choice.label, f"diverged in {lost} of {of} draws", *[""] * (len(shown) - 1)])
                 continue
