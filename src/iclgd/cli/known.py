@@ -11,7 +11,6 @@ from iclgd.registry import REGISTRIES, Registry
 from iclgd.report.page import Table
 from iclgd.report.terminal import say, window
 
-
 EXAMPLES = """\b
 Examples:
   iclgd known
