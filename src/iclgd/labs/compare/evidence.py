@@ -7,6 +7,7 @@ import numpy as np
 from iclgd.labs.compare.sweeps import size_of
 from iclgd.labs.compare.tables import Tables
 from iclgd.labs.compare.view import number
+from iclgd.metrics import OWN
 from iclgd.metrics.differences import Difference, holm
 from iclgd.report.numbers import Number, Size
 from iclgd.report.numbers import number as plain
@@ -21,7 +22,7 @@ class Evidence(Tables):
     def short(self, tasks: Sequence[str]) -> Table:
         """What the answer rests on: accuracy, the first contrast, the first likeness; below each learner its nulls."""
         contrast = next((name for name, m in self.comparison.metrics.items() if m.contrast), None)
-        shown = [*list(self.accuracies)[:1], *([contrast] if contrast else []), *list(self.likeness)[:1]]
+        shown = [*list(self.accuracies)[:1], *([contrast] if contrast else []), *self._first_likeness]
 
         def row(title: str, **labels: str) -> list[Entry]:
             found = [
@@ -46,6 +47,12 @@ class Evidence(Tables):
                     beside.append(row(f"  a model with {init} weights", learner=choice.label, init=init))
                 rows += [one for one in beside if any(one[1:])]
         return Table(["", *(self.comparison.metrics[name].title for name in shown)], rows)
+
+    @property
+    def _first_likeness(self) -> list[str]:
+        """The first of this package's, and all that are somebody's own."""
+        ours = [name for name in self.likeness if name in {name for name, *_ in OWN}]
+        return [name for name in self.likeness if name not in ours[1:]]
 
     def pairs(self, tasks: Sequence[str]) -> Table:
         """α: the likeness of two finetuned learners' changes of attention, at one rate."""
