@@ -60,7 +60,7 @@ def test_every_lab_is_a_function_whose_arguments_are_the_fields_of_its_spec():
 
 def test_a_study_has_answer_table_frame_figure_and_page(given, tmp_path):
     study = iclgd.compare(**given, learners=["gd:rate=0.01"], seeds=2, out=tmp_path / "out")
-    assert study.answer.startswith("gd 0.01: ")
+    assert study.answer.startswith("SimAOU of whole updates is ")
     assert "SimAOU" in study.answer
     assert [row[0] for row in study.table("mine, at the prompt's last token").rows][:3] == [
         "zero-shot",

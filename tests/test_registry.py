@@ -9,6 +9,8 @@ import pytest
 from iclgd.errors import Refusal, visible
 from iclgd.lab import LABS
 from iclgd.learners import LEARNERS
+from iclgd.metrics import METRICS
+from iclgd.nulls import NULLS
 from iclgd.registry import PLUGINS, Registry, absolute_name, load_plugin, source_hash, suggest
 
 
@@ -110,6 +112,7 @@ def test_an_attribute_that_a_file_does_not_have_is_answered_with_the_nearest(thi
         (None, "cannot be read: it must be a Python file"),
         ("1 / 0\n", "cannot be imported: ZeroDivisionError: division by zero"),
         ("def\n", "cannot be imported: SyntaxError"),
+        ("raise SystemExit(3)\n", "cannot be imported: SystemExit: 3"),
     ],
 )
 def test_a_file_that_cannot_be_imported_is_named_in_a_sentence(tmp_path, text, complaint):
@@ -120,6 +123,20 @@ def test_a_file_that_cannot_be_imported_is_named_in_a_sentence(tmp_path, text, c
         load_plugin(str(path))
     assert "wrong.py" in str(refusal.value)
     assert str(path) not in PLUGINS
+
+
+@pytest.mark.parametrize("name", ["learner", "metric", "null"])
+def test_a_thing_of_another_kind_is_refused_before_anything_is_run(tmp_path, name):
+    (tmp_path / "odd.py").write_text("class Odd: pass\nthree = 3\n")
+    registry = {"learner": LEARNERS, "metric": METRICS, "null": NULLS}[name]
+    for attribute in ("Odd", "three"):
+        with pytest.raises(Refusal, match=f"odd.py:{attribute} is not a {name}: it has no "):
+            registry[f"{tmp_path / 'odd.py'}:{attribute}"]
+
+
+def test_a_plugin_without_a_name_is_asked_for_one():
+    with pytest.raises(Refusal, match="`plugin` needs the name of a Python file"):
+        load_plugin("")
 
 
 def test_a_plugin_that_takes_a_name_that_is_taken_is_refused(tmp_path):
@@ -139,8 +156,6 @@ def test_the_name_of_a_file_means_the_same_in_any_folder(tmp_path, monkeypatch):
 
 
 def test_a_thing_of_ours_is_keyed_by_name_and_version():
-    from iclgd.metrics import METRICS
-
     assert LEARNERS.identity("gd").startswith("gd")
     assert METRICS.identity("SimAOU") == f"SimAOU@{METRICS['SimAOU'].version}"
 

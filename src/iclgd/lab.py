@@ -97,3 +97,4 @@ def later(address: str) -> Callable[..., Any]:
 
 
 LABS: Registry[Lab] = Registry("lab", "iclgd --help", "iclgd.labs", home="iclgd.labs")
+GROUPS: dict[str, str] = {}  # what the labs that share a first word are about

@@ -68,7 +68,7 @@ class EpisodeOptions(Spec):
     data: Annotated[Path | None, BeforeValidator(absolute)] = option(
         None, "Folder with <task>/<split> files (or ICLGD_DATA).", keyed=False
     )
-    k: int = option(32, "Number of demonstrations.", ge=0)
+    k: int = option(32, "Number of demonstrations.", ge=1)
     queries: int = option(100, "Number of queries, or all there are.", ge=1)
     query_seed: Seed = option(1, "Which queries.")
     balanced: bool = option(False, "Draw equally many demonstrations of each class.")

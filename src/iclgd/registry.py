@@ -39,11 +39,12 @@ class Registry(Generic[Thing]):
 
     A thing is given itself or as `module:attribute`, which is imported at first use. ``home`` is a package that
     declares things when it is imported, which happens when somebody first looks here. ``group`` is the group of entry
-    points that other packages register in; a name of this package cannot be taken by another.
+    points that other packages register in; a name of this package cannot be taken by another. ``needs`` is what a
+    thing must have to be one of its kind.
     """
 
-    def __init__(self, kind: str, listing: str, group: str = "", home: str = ""):
-        self.kind, self.listing, self.group, self.home = kind, listing, group, home
+    def __init__(self, kind: str, listing: str, group: str = "", home: str = "", needs: str = ""):
+        self.kind, self.listing, self.group, self.home, self.needs = kind, listing, group, home, needs
         self._things: dict[str, Thing | str] = {}
         self._summaries: dict[str, str] = {}
         self.address = f"{kind}|{group}|{listing}"
@@ -80,12 +81,17 @@ class Registry(Generic[Thing]):
             if isinstance(thing, str) and ":" in thing:
                 module, _, attribute = thing.partition(":")
                 thing = self._things[name] = getattr(import_module(module), attribute)
-            return cast(Thing, thing)
+            return cast(Thing, self._fit(name, thing))
         if name in self._points:
-            return self._loaded(*self._points[name])
+            return self._fit(name, self._loaded(*self._points[name]))
         if ".py:" in name:
-            return cast(Thing, from_file(name, self.kind))
+            return cast(Thing, self._fit(name, from_file(name, self.kind)))
         raise Refusal(f'no {self.kind} "{name}". {suggest(name, self)}`{self.listing}` lists all.')
+
+    def _fit(self, name: str, thing: Any) -> Any:
+        if self.needs and not hasattr(thing, self.needs):
+            raise Refusal(f"{name} is not a {self.kind}: it has no {self.needs}. CONTRIBUTING.md says what one is.")
+        return thing
 
     def _loaded(self, point: EntryPoint, *others: EntryPoint) -> Thing:
         if others:
@@ -169,6 +175,8 @@ def from_file(name: str, kind: str) -> Any:
 
 def load_plugin(file: str) -> Any:
     """A file of the user's, imported once; what it registers is known from then on."""
+    if not file:
+        raise Refusal("`plugin` needs the name of a Python file.")
     path = Path(file).resolve()
     if str(path) in PLUGINS:
         return PLUGINS[str(path)]
@@ -182,7 +190,7 @@ def load_plugin(file: str) -> Any:
     except Refusal:
         del sys.modules[name]
         raise
-    except Exception as error:  # the user's own code: one sentence that says where
+    except (Exception, SystemExit) as error:  # the user's own code: one sentence that says where
         del sys.modules[name]
         raise Refusal(f"the plugin {file} cannot be imported: {type(error).__name__}: {error}.") from None
     PLUGINS[str(path)] = module

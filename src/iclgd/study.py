@@ -122,8 +122,10 @@ class Study:
     def table(self, title: str = "") -> Table:
         return self.page.table(title)
 
-    def figure(self, name: str) -> "Figure":
+    def figure(self, name: str = "") -> "Figure":
+        """The figure of that name, or the first there is."""
         drawings = self.page.drawings
+        name = name or next(iter(drawings), "")
         if name not in drawings:
             raise Refusal(f'this study has no figure "{name}". It has {", ".join(drawings) or "none"}.')
         return drawings[name].figure

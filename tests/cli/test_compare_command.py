@@ -48,16 +48,20 @@ def row(said: str, name: str) -> str:
 
 
 def test_a_study_prints_rows_of_learners_nulls_baselines_and_floors_and_only_progress_on_the_error_stream(study):
-    _, said, err = study
+    folder, said, err = study
     assert all(re.match(r"\d+ of \d+ cells · ", line) for line in err.splitlines())  # progress, where it takes long
     title = "mine · k = 3 · 2 seeds × 4 queries · float32 · at the prompt's last token"
     assert said.splitlines()[0].endswith(title)
-    for start in ("zero-shot", "icl", "gd 0.01", "lcgd 0.01", "─ nulls", "─ untrained (random)", "─ noise floor"):
+    for start in ("zero-shot", "icl", "gd 0.01", "  random directions", "  a model with random weights", "lcgd 0.01"):
         assert row(said, start)
+    assert max(map(len, said.split("\npage ")[0].splitlines())) <= 100
+    everything = iclgd.open(folder).page.text(full=True)
+    for start in ("─ nulls", "─ untrained (random)", "─ noise floor"):
+        assert row(everything, start)
 
 
 def test_a_diverging_rate_is_said_to_diverge(study):
-    diverged = [line for line in study[1].splitlines() if "diverged in 2 of 2 seeds" in line]
+    diverged = [line for line in study[1].splitlines() if "diverged in 2 of 2 draws" in line]
     assert {line.split("  ")[0] for line in diverged} == {"gd 3e+38", "lcgd 3e+38"}
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import iclgd
 import toy
+from iclgd.lab import GROUPS
 from said import refused, run
 
 SOURCE = Path(iclgd.__file__).parents[1]
@@ -35,6 +36,30 @@ def test_the_help_has_every_field_with_its_default(capsys):
     text = " ".join(run(capsys, "toy", "--help")[1].split())
     for part in ("How large random numbers are.", "--scale X How large. [default: 1.0]", "--k N", "--loud Say it"):
         assert part in text
+
+
+def test_the_help_says_what_every_group_of_labs_is_about(capsys):
+    text = " ".join(run(capsys, "--help")[1].split())
+    assert "dual Softmax attention as one gradient step on a kernel model. (check, bound, modify, train)" in text
+    for group in ("dual", "languages", "linear"):
+        assert GROUPS[group] in run(capsys, group, "--help")[1]
+
+
+def test_a_lab_that_leaves_no_folder_unasked_does_not_say_that_it_does(capsys):
+    assert "runs/<what>" not in run(capsys, "linear", "optimum", "--help")[1]
+    assert "runs/<what>" in run(capsys, "trace", "--help")[1]
+
+
+def test_known_spells_options_as_they_are_typed_and_tells_two_kinds_of_learner_apart(capsys):
+    said = run(capsys, "known")[1]
+    assert "clip=none" in said
+    assert "learner of iclgd linear train" in said
+    assert max(map(len, said.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("lab", ["compare", "trace"])
+def test_reading_no_demonstrations_is_refused(capsys, place, lab):
+    assert "--k must be at least 1, not 0." in refused(capsys, place, lab, "--k", "0")
 
 
 def test_a_study_prints_its_answer_its_tables_its_page_and_how_to_repeat_it(capsys, place):
@@ -105,7 +130,9 @@ def test_the_repeat_line_of_a_plugins_lab_works_in_a_fresh_process_elsewhere(pla
         (("--seeds", "x"), '--seeds takes a whole number, not "x".'),
         (("--sclae", "1"), "No such option"),
         (("--spec", "none.yaml"), "cannot read none.yaml"),
-        (("--jobs", "0"), "--jobs"),
+        (("--jobs", "0"), "--jobs must be at least 1, not 0."),
+        (("--jobs", "two"), '--jobs takes a whole number, not "two".'),
+        (("extra",), "Got unexpected extra argument (extra). See"),
         (("--plugin", "none.py"), "the plugin none.py cannot be read"),
     ],
 )

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from iclgd.errors import Refusal
 from iclgd.report.figures import band, figure, styled, svg
 from iclgd.report.numbers import Number
 from iclgd.report.page import Drawing, Page, Section, Table
@@ -45,6 +46,13 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     (folder / "index.html").write_text(hostile_page().html(), encoding="utf-8")
     return folder
+
+
+def test_a_table_that_is_not_there_is_answered_with_those_that_are():
+    shown = Page("t", "s", "", [Section("One", table=Table(["a"], [["1"]])), Section("Two", table=Table(["b"], []))])
+    assert shown.table() is shown.table("One")
+    with pytest.raises(Refusal, match='there is no table "Three". There are One; Two.'):
+        shown.table("Three")
 
 
 def test_the_page_has_no_script_and_nothing_from_elsewhere(written):

@@ -92,6 +92,18 @@ def test_columns_are_as_wide_as_they_need_to_be():
     assert Table(["", ""], [["x", "1"]]).text() == "x  1"
 
 
+def test_a_table_that_is_too_wide_goes_on_below_behind_its_first_column():
+    shown = Table(["who", "one", "two", "three"], [["gd", "111111", "222222", "333333"]]).text(20)
+    assert shown == "who  one     two\ngd   111111  222222\n\nwho  three\ngd   333333"
+
+
+def test_prose_is_wrapped_in_its_column_before_columns_are_moved():
+    prose = "what it is, in more words than there is room for beside the name"
+    shown = Table(["name", "what it is"], [["gd", prose], ["lcgd", "short"]]).text(40)
+    assert max(map(len, shown.splitlines())) <= 40
+    assert " ".join(shown.split()) == f"name what it is gd {prose} lcgd short"
+
+
 def test_progress_counts_what_is_done_within_one_thing_and_starts_anew_with_the_next():
     told = []
     progress = CellProgress(told.append, every=0)

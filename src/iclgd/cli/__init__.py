@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from iclgd.errors import Refusal, visible
-from iclgd.lab import LABS
+from iclgd.lab import GROUPS, LABS
 from iclgd.registry import load_plugin, suggest
 
 # command → (module, what it does). The sentence stands here so that `iclgd --help` imports nothing else.
@@ -54,11 +54,13 @@ class Members(Commands):
     """The labs of one group."""
 
     def __init__(self, name: str):
+        self.about = GROUPS.get(name, "")
         self.members = {lab.split()[1]: lab for lab in LABS if lab.split()[0] == name and " " in lab}
-        super().__init__(name, help=f"{self.short()}.", no_args_is_help=True)
+        super().__init__(name, help=self.about, no_args_is_help=True)
 
     def short(self) -> str:
-        return ", ".join(self.members)
+        """What the labs are about, and which there are."""
+        return " ".join(filter(None, [self.about, f"({', '.join(self.members)})"]))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.members)
@@ -98,7 +100,8 @@ def main(args: list[str] | None = None) -> None:
         print(bare.ctx.get_help() if bare.ctx else bare.format_message())
     except click.UsageError as usage:
         command = usage.ctx.command_path if usage.ctx else "iclgd"
-        print(f"iclgd: {visible(usage.format_message())} See `{command} --help`.", file=sys.stderr)
+        said = usage.format_message().rstrip(".")
+        print(f"iclgd: {visible(said)}. See `{command} --help`.", file=sys.stderr)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         print("iclgd: stopped; the same command goes on where it was.", file=sys.stderr)

@@ -8,7 +8,7 @@ from iclgd.claims.claim import CLAIMS
 from iclgd.errors import Refusal
 from iclgd.report.numbers import number
 from iclgd.report.page import Table
-from iclgd.report.terminal import say, working
+from iclgd.report.terminal import say, window, working
 
 EXAMPLES = """\b
 Examples:
@@ -24,7 +24,7 @@ def command(context: click.Context) -> None:
     """Sentences of the papers, made executable: list them, or run them."""
     if context.invoked_subcommand is None:
         rows = [[name, *_told(name)] for name in CLAIMS]
-        say(Table(["claim", "source", "expected", "cost", "what it says"], rows).text())
+        say(Table(["claim", "source", "expected", "cost", "what it says"], rows).text(window()))
 
 
 def _told(name: str) -> list[str]:
@@ -46,7 +46,7 @@ def run_command(names: tuple[str, ...], seed: int) -> None:
     for name in names:
         CLAIMS[name]  # a wrong name is refused before anything is run
     rows = [[name, *_ran(name, seed)] for name in dict.fromkeys(names) or CLAIMS]
-    say(Table(["claim", "source", "expected", "measured", "verdict", "what it says"], rows).text())
+    say(Table(["claim", "source", "expected", "measured", "verdict", "what it says"], rows).text(window()))
     if any(verdict != "holds" for *_, verdict, _ in rows):
         sys.exit(1)
 

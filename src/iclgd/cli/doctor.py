@@ -28,7 +28,7 @@ def _examine(**given: Any) -> None:
     """Whether the labs can work with MODEL: what it is, and what `iclgd compare` will do with it, tried out."""
     from iclgd.errors import Refusal
     from iclgd.report.page import Table
-    from iclgd.report.terminal import say, working
+    from iclgd.report.terminal import say, window, working
     from iclgd.study import flags
 
     spec = ModelOptions.of({name: value for name, value in given.items() if value is not None})
@@ -45,7 +45,7 @@ def _examine(**given: Any) -> None:
         unlike = no_layer_causal(subject)
         rows = [*_what_it_is(subject), *_captured(compared), ["layer-causal", unlike or "descent can be had"]]
         rows += [["noise floor", _floor(subject)], ["weights", _weights(spec)]]
-    say(Table(["", ""], rows).text())
+    say(Table(["", ""], rows).text(window()))
     if wrong := [name for name, parity in compared.items() if not parity.holds]:
         raise Refusal(
             f"{spec.model} cannot be used in {spec.dtype}: captured attention differs from its own ({wrong[0]})."

@@ -9,10 +9,16 @@ from iclgd.errors import Refusal
 from iclgd.lab import LABS
 from iclgd.registry import REGISTRIES, Registry
 from iclgd.report.page import Table
-from iclgd.report.terminal import say
+from iclgd.report.terminal import say, window
+
+EXAMPLES = """\b
+Examples:
+  iclgd known
+  iclgd compare --learners gd:rate=0.01:trains=all     an option is written behind the name
+"""
 
 
-@click.command(epilog="An option is written behind the name: gd:rate=0.01:trains=all.")
+@click.command(epilog=EXAMPLES)
 def command() -> None:
     """List the learners, metrics, nulls, … that can be named, with their options."""
     for lab in LABS:
@@ -20,10 +26,10 @@ def command() -> None:
     for registry in REGISTRIES.values():
         options = {name: _options(registry, name) for name in registry}
         rows = [[name, registry.summary(name), options[name]] for name in registry]
-        header = [registry.kind, "what it is", "options"]
+        header = [_kind(registry), "what it is", "options"]
         shown = [i for i in range(len(header)) if any(row[i] for row in rows)]
         if rows:
-            say(Table([header[i] for i in shown], [[row[i] for i in shown] for row in rows]).text() + "\n")
+            say(Table([header[i] for i in shown], [[row[i] for i in shown] for row in rows]).text(window()) + "\n")
 
 
 def _options(registry: Registry[Any], name: str) -> str:
@@ -32,4 +38,18 @@ def _options(registry: Registry[Any], name: str) -> str:
         fields = option_fields(registry[name])
     except Refusal as refusal:
         return str(refusal)
-    return " ".join(field.name if default_of(field) is ... else f"{field.name}={default_of(field)}" for field in fields)
+    return " ".join(
+        field.name if default_of(field) is ... else f"{field.name}={_spelled(default_of(field))}" for field in fields
+    )
+
+
+def _spelled(value: Any) -> str:
+    """As it is typed."""
+    return "none" if value is None else str(value)
+
+
+def _kind(registry: Registry[Any]) -> str:
+    """What the things are; where there are two such kinds, the command that takes these."""
+    alone = sum(other.kind == registry.kind for other in REGISTRIES.values()) == 1
+    where = registry.listing.removesuffix(" --help")
+    return registry.kind if alone or where == registry.listing else f"{registry.kind} of {where}"

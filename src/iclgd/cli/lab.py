@@ -1,7 +1,6 @@
 """A lab's command, made from its spec: each field is an option, and what every study can be told comes with it."""
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -11,16 +10,34 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from iclgd.errors import Refusal
 from iclgd.lab import LABS, Lab, LabSpec
 from iclgd.registry import Registry
 from iclgd.spec import read_yaml
+
+
+class AtLeastOne(click.ParamType[int]):
+    """A count, refused in the words that fields are."""
+
+    name = "count"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        flag = f"--{param.name}" if param else "a count"
+        try:
+            found = int(value)
+        except ValueError:
+            raise Refusal(f'{flag} takes a whole number, not "{value}".') from None
+        if found < 1:
+            raise Refusal(f"{flag} must be at least 1, not {found}.")
+        return found
+
 
 FRAME = (
     click.Option(["--spec", "file"], metavar="FILE", help="Fields from a YAML file; options given beside it win."),
     click.Option(["--out"], metavar="DIR", help="Folder for the page.  [default: runs/<what>-<key>]"),
     click.Option(["--overwrite"], is_flag=True, help="Replace the folder's study, and run every cell anew."),
     click.Option(["--store"], metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"),
-    click.Option(["--jobs"], default=1, show_default=True, type=click.IntRange(1), help="Processes to run cells in."),
+    click.Option(["--jobs"], default=1, type=AtLeastOne(), metavar="N", help="Processes to use.  [default: 1]"),
     click.Option(["--full"], is_flag=True, help="Print every table."),
     click.Option(["--json", "as_json"], is_flag=True, help="Print the page as JSON."),
 )
@@ -35,8 +52,20 @@ def command(name: str) -> click.Command:
 
     epilog = f"\b\nExamples:\n{lab.examples}" if lab.examples else None
     return click.Command(
-        name.split()[-1], callback=run, params=[*options_of(lab.spec), *FRAME], help=lab.spec.__doc__, epilog=epilog
+        name.split()[-1],
+        callback=run,
+        params=[*options_of(lab.spec), *_frame(lab)],
+        help=lab.spec.__doc__,
+        epilog=epilog,
     )
+
+
+def _frame(lab: Lab) -> list[click.Option]:
+    """What every study can be told; a quick lab leaves no folder unless it is asked to."""
+    if not lab.quick:
+        return list(FRAME)
+    out = click.Option(["--out"], metavar="DIR", help="Folder for a page.  [default: the page is only shown]")
+    return [out if option.name == "out" else option for option in FRAME]
 
 
 def options_of(spec: type[BaseModel], leave_out: Sequence[str] = ()) -> list[click.Parameter]:
@@ -85,7 +114,7 @@ def _metavar(annotation: Any) -> str | None:
 
 
 def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
-    from iclgd.report.terminal import cell_progress, say
+    from iclgd.report.terminal import cell_progress, say, window
     from iclgd.running import Where, run_study
     from iclgd.store.cells import default_store
 
@@ -103,7 +132,7 @@ def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
         record = {"lab": name, "spec": spec.model_dump(mode="json"), "cells": list(study.keys), **page.plain()}
         say(json.dumps(record, ensure_ascii=False, allow_nan=False))
         return
-    say(page.text(full, shutil.get_terminal_size((100, 24)).columns))
+    say(page.text(full, window()))
     say()
     if out:
         say(f"page     {Path(out) / 'index.html'}" + ("" if full else "  (--full prints all of it)"))

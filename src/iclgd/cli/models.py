@@ -6,7 +6,7 @@ import click
 
 from iclgd.models.embedded import EMBEDDED, accept_terms, cache_folder, gguf_path, terms_accepted
 from iclgd.report.page import Table
-from iclgd.report.terminal import say, working
+from iclgd.report.terminal import say, window, working
 
 EXAMPLES = """\b
 Examples:
@@ -26,7 +26,7 @@ def command(context: click.Context) -> None:
         [name, "in cache" if gguf_path(model).is_file() else f"{model.size / 1e6:.0f} MB", model.licence, model.about]
         for name, model in EMBEDDED.items()
     ]
-    say(Table(["model", "download", "licence", "what it is"], rows).text())
+    say(Table(["model", "download", "licence", "what it is"], rows).text(window()))
     say(f"\ncache   {cache_folder()}")
 
 

@@ -4,7 +4,7 @@ import click
 
 from iclgd.errors import Refusal
 from iclgd.report.page import Table
-from iclgd.report.terminal import say
+from iclgd.report.terminal import say, window
 from iclgd.tasks.text import TASKS, find_task
 
 EXAMPLES = """\b
@@ -21,7 +21,7 @@ def command(name: str | None) -> None:
     """List the tasks, or show one."""
     if name is None:
         rows = [[name, *_told(name)] for name in TASKS]
-        say(Table(["task", "classes", "examples", "what it asks"], rows).text())
+        say(Table(["task", "classes", "examples", "what it asks"], rows).text(window()))
         say("\nA task of your own is one YAML file beside one JSONL, CSV or Parquet file: see docs/tasks.md.")
         return
     task, _ = find_task(name)

@@ -4,7 +4,7 @@ from typing import Any
 
 from iclgd.registry import Registry
 
-METRICS: Registry[Any] = Registry("metric", "iclgd known", "iclgd.metrics")  # of iclgd.metrics.compared.Metric
+METRICS: Registry[Any] = Registry("metric", "iclgd known", "iclgd.metrics", needs="bounds")  # of `Metric`
 OWN = (
     ("SimAOU", "aou", "cosine of the updates of attention outputs (Deutch 2023)"),
     ("SimAOU_norm", "aou_norm", "the same after scaling outputs to length one, as Dai 2022 did; biased upwards"),

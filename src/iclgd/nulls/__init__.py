@@ -31,7 +31,7 @@ class Null(Protocol):
         ...
 
 
-NULLS: Registry[Any] = Registry("null", "iclgd known", "iclgd.nulls")  # of classes
+NULLS: Registry[Any] = Registry("null", "iclgd known", "iclgd.nulls", needs="trace")  # of classes
 for _name, _class, _summary in (
     ("random", "untrained:RandomDirections", "updates as long as the learner's, in random directions"),
     ("uniform", "untrained:Uniform", "numbers from [0, 1), which the papers' code took for a random update"),

@@ -1,7 +1,7 @@
 """Figures: one look for all of them, drawn without global state, as SVG and PNG."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -17,6 +17,7 @@ P = ParamSpec("P")
 
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+ROW = 4  # panels side by side
 STYLE_OF_INIT = {"trained": "-", "random": "--", "embeddings": "-."}
 STYLE: Any = {
     "font.size": 9,
@@ -49,6 +50,25 @@ def figure(columns: int = 1, rows: int = 1, width: float = 4.6, height: float = 
     """A figure and its grid of axes (always two-dimensional)."""
     made = Figure(figsize=(width * columns, height * rows), layout="constrained")
     return made, made.subplots(rows, columns, squeeze=False)
+
+
+def panels(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """A figure of so many axes, in rows of at most four."""
+    columns = min(count, ROW) or 1
+    made, grid = figure(columns, max(1, -(-count // columns)), width, height)
+    for left_over in grid.flat[count:]:
+        left_over.remove()
+    return made, list(grid.flat[:count])
+
+
+def legend(made: Figure, axes: Iterable[Axes]) -> None:
+    """One entry a label, whatever axes it comes from, outside the data."""
+    entries: dict[str, Any] = {}
+    for one in axes:
+        entries |= {label: handle for handle, label in zip(*one.get_legend_handles_labels(), strict=True)}
+    shown = (list(entries.values()), list(entries))
+    columns = max(1, min(len(entries), int(made.get_figwidth() / 2.2)))
+    made.legend(*shown, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
 
 
 def band(

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iclgd.errors import Refusal
+from iclgd.report.columns import columns
 from iclgd.report.numbers import Number
 from iclgd.spec import finite
 
@@ -29,13 +31,9 @@ class Table:
     def texts(self) -> list[list[str]]:
         return [[str(entry) for entry in row] for row in self.rows]
 
-    def text(self) -> str:
-        """Columns two spaces apart, as wide as they need to be: a number is never cut to fit a window."""
-        lines = ([list(self.header)] if any(self.header) else []) + self.texts()
-        widths = [max(len(line[i]) for line in lines) for i in range(len(self.header))] if lines else []
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
+    def text(self, width: int | None = None) -> str:
+        """For the terminal: a number is never cut to fit a window."""
+        return columns(([list(self.header)] if any(self.header) else []) + self.texts(), width)
 
     def markdown(self) -> str:
         lines = [list(self.header), ["---"] * len(self.header), *self.texts()]
@@ -98,7 +96,11 @@ class Page:
 
     def table(self, title: str = "") -> Table:
         """The table of that title, or the first there is."""
-        return next(s.table for s in self.sections if s.table is not None and title in ("", s.title))
+        tables = {s.title: s.table for s in reversed(self.sections) if s.table is not None}
+        title = title or next(reversed(tables), "")
+        if title not in tables:
+            raise Refusal(f'there is no table "{title}". There are {"; ".join(reversed(tables)) or "none"}.')
+        return tables[title]
 
     @property
     def drawings(self) -> dict[str, Drawing]:
@@ -113,7 +115,7 @@ class Page:
             if section.table is None or not (full or section.brief):
                 continue
             head = [section.title, wrapped(section.text, width)] if section.text and full else [section.title]
-            parts.append("\n".join([*head, "", section.table.text()]) if section.table.rows else "\n".join(head))
+            parts.append("\n".join([*head, "", section.table.text(width)]) if section.table.rows else "\n".join(head))
         return "\n\n".join(parts)
 
     def markdown(self) -> str:

@@ -1,11 +1,13 @@
 """The terminal: what is said on it, and progress on the error stream."""
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from iclgd.errors import visible
+from iclgd.report.numbers import counted
 
 EVERY = 15.0  # seconds between lines of progress where there is no terminal
 
@@ -13,6 +15,11 @@ EVERY = 15.0  # seconds between lines of progress where there is no terminal
 def say(text: str = "") -> None:
     """A line of output, with control characters that a data set or a file name might bring made visible."""
     print(visible(text))
+
+
+def window() -> int:
+    """Columns of the terminal; 100 where there is none."""
+    return shutil.get_terminal_size((100, 24)).columns
 
 
 @contextmanager
@@ -56,7 +63,7 @@ class CellProgress:
         if time.monotonic() - self._last >= self._every:
             self._last = time.monotonic()
             many = f" ({self._count})" if self._count else ""
-            self._show(visible(f"{self._cells} of {self._total} cells · {self._what}{many}"))
+            self._show(visible(f"{self._cells} of {counted(self._total, 'cell')} · {self._what}{many}"))
 
 
 @contextmanager

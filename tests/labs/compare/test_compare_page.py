@@ -7,7 +7,9 @@ from planted_compare import answers, likeness, planted
 from iclgd.lab import Cell
 from iclgd.labs.compare.answer import answer
 from iclgd.labs.compare.evidence import Evidence
+from iclgd.labs.compare.figures import draw_layers
 from iclgd.labs.compare.page import page
+from iclgd.report.figures import COLOURS
 from iclgd.report.numbers import Number
 from iclgd.results import array
 
@@ -45,40 +47,71 @@ def world(contrast=0.3, null=0.0, right=0.9, wrong=0.3, own=0.4, untrained=0.1, 
 
 def test_a_contrast_above_its_nulls_and_labels_that_were_learned_are_said():
     said = answer(planted(world(), **FIELDS))
-    assert "what labels change is alike in reading and training (cosine .3" in said
+    assert said.startswith("What labels change is alike in reading and training (gd: cosine .3")
     assert "above every null" in said
-    assert "training learned the labels (accuracy .90 with right labels, .30 with wrong ones)" in said
-    assert "whole updates have SimAOU .3" in said
-    assert "above every null and untrained model" in said
+    assert "training learned the labels (gd: accuracy .90, with wrong ones .30)" in said
+    assert "SimAOU of whole updates is above that of every null and untrained model (gd: .3" in said
 
 
 def test_a_contrast_no_larger_than_its_null_is_not_shown():
     said = answer(planted(world(contrast=0.02, null=0.02), **FIELDS))
-    assert "what labels change is not shown to be alike in reading and training" in said
+    assert "What labels change is not shown to be alike in reading and training" in said
     assert "another query's update .0" in said
 
 
 def test_labels_that_training_did_not_learn_are_said_not_to_be():
     said = answer(planted(world(right=0.5, wrong=0.5), **FIELDS))
-    assert "training is not shown to learn the labels (accuracy .50 with right labels, .50 with wrong ones)" in said
+    assert "training is not shown to learn the labels (gd: accuracy .50, with wrong ones .50)" in said
 
 
-def test_a_null_or_an_untrained_model_as_alike_is_named():
+def test_of_the_nulls_and_untrained_models_that_are_as_alike_the_nearest_is_named():
     said = answer(planted(world(wrong_update=0.4, untrained=0.6), **FIELDS))
-    assert "not told apart from or below: trained on wrong labels .4" in said
+    assert "SimAOU of whole updates is not shown to be above its nearest rival (gd: .3" in said
     assert "a model with random weights .6" in said
+    assert "trained on wrong labels" not in said
+    assert "trained on wrong labels .4" in answer(planted(world(wrong_update=0.4), **FIELDS))
+
+
+def test_the_answer_is_one_sentence_that_a_person_reads_to_its_end():
+    fields = {**FIELDS, "learners": "gd,lcgd", "nulls": "random,other-query,wrong-labels,other-demos"}
+    for one in (world(), world(contrast=0.02, null=0.02, right=0.5, wrong=0.5, wrong_update=0.4, untrained=0.6)):
+        said = answer(planted(one, **fields))
+        assert len(said.split()) <= 80
+        assert ". " not in said
+
+
+def test_what_the_terminal_shows_unasked_fits_a_hundred_columns():
+    comparison = planted(world(), **{**FIELDS, "learners": "gd,lcgd"})
+    shown = page(comparison.study).text(width=100)
+    assert max(map(len, shown.splitlines())) <= 100
+    table = Evidence(comparison, "prompt").short(["sentiment"])
+    assert list(table.header) == ["", "accuracy", "contrast, outputs", "SimAOU"]
+    assert cell(table, "gd 0.001", "SimAOU").value == pytest.approx(0.4, abs=0.02)
+    assert cell(table, "  trained on wrong labels", "accuracy").value == pytest.approx(0.3)
+    assert cell(table, "  a model with random weights", "SimAOU").value == pytest.approx(0.1, abs=0.02)
+
+
+def test_a_learner_has_one_colour_and_a_row_has_at_most_four_panels():
+    metrics = "SimAOU,SimAOU_norm,SimAM_delta,SimBlock,examples/metric.py:signs"
+    comparison = planted(world(), **{**FIELDS, "learners": "gd,lcgd", "metrics": f"accuracy,{metrics}"})
+    made = draw_layers(comparison, "prompt")
+    places = {(round(one.get_subplotspec().rowspan.start), one.get_subplotspec().colspan.start) for one in made.axes}
+    assert places == {(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)}
+    drawn = {line.get_label(): line.get_color() for one in made.axes for line in one.get_lines()}
+    assert (drawn["gd 0.001"], drawn["lcgd 0.001"]) == COLOURS[:2]
+    assert len(made.legends) == 1
 
 
 def test_one_seed_decides_nothing():
     said = answer(planted(world(), **{**FIELDS, "seeds": 1}))
-    assert said.startswith("With 1 seed there is no interval over draws, and nothing is decided.")
+    assert said.startswith("With 1 seed there is no interval over draws and nothing is decided: what labels change")
     assert "is not shown to be alike" in said
     assert "1 seed: no interval over draws" in page(planted(world(), **{**FIELDS, "seeds": 1}).study).text(full=True)
 
 
 def test_a_learner_that_diverged_is_said_to_have():
     comparison = planted(lambda cell, random: [], facts={"diverged": "the loss is not a finite number"}, **FIELDS)
-    assert "training diverged in some draws" in answer(comparison)
+    assert "Training diverged in some draws (gd 0.001)" in answer(comparison)
     rows = Evidence(comparison, "prompt").one_task("sentiment").rows
     assert ["gd 0.001", "diverged in 5 of 5 seeds"] in [list(row[:2]) for row in rows]
 

@@ -42,6 +42,12 @@ def test_the_answer_names_the_arm_that_lowers_the_loss_most_task_by_task() -> No
     )
 
 
+def test_tasks_of_which_the_same_is_said_share_its_words() -> None:
+    assert page(study({})).answer == (
+        "Beside plain attention, on linear and sparse no modification is shown to lower the test loss."
+    )
+
+
 def test_one_seed_shows_nothing() -> None:
     shown = page(study(HELP, seeds="4,"))
     assert shown.answer == "With one seed no modification is shown to change the test loss: raise `seeds`."

@@ -32,6 +32,10 @@ def refused(capsys, *words):
     return capsys.readouterr().err
 
 
+def test_the_optimum_of_a_sine_is_refused_for_what_it_is(capsys):
+    assert "only a linear family has a best step in closed form" in refused(capsys, "optimum", "--task", "sine")
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A run with its pictures, and what it printed."""

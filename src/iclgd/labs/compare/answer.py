@@ -1,89 +1,117 @@
 """What a comparison found, in one sentence that is never stronger than its intervals."""
 
+from collections.abc import Callable
+
 from iclgd.choices import Choice
-from iclgd.labs.compare.view import Comparison
-from iclgd.metrics.differences import holm
+from iclgd.labs.compare.view import Comparison, title_of
+from iclgd.metrics.differences import Difference, holm
 from iclgd.metrics.estimates import Estimate
-from iclgd.nulls import NULLS
 from iclgd.report.numbers import Number
 
 CONTRAST = "contrast-AOU"
+Found = tuple[str, str] | None  # a verdict, and the numbers of one learner behind it
 
 
 def answer(comparison: Comparison) -> str:
-    """The part that labels make first, then the whole update beside the nulls that are as alike, learner by learner."""
-    kinds = list({choice.kind: choice for choice in comparison.spec.trained}.values())
-    parts = [f"{choice.label}: {'; '.join(filter(None, _of(comparison, choice)))}" for choice in kinds]
-    alone = len(comparison.spec.seeds) == 1
-    caution = "With 1 seed there is no interval over draws, and nothing is decided. " if alone else ""
-    return caution + ". ".join(parts) + "."
+    """Three questions: the part that labels make, whether training learned labels, the whole update beside its rivals.
 
-
-def _of(comparison: Comparison, choice: Choice) -> list[str]:
+    Learners with the same verdict share its words; of the nulls that are as alike, the nearest is named.
+    """
     spec = comparison.spec
-    if any(comparison.diverged(spec.init[0], task, choice.label) for task in spec.task):
-        return ["training diverged in some draws"]
-    return [_labels(comparison, choice.label), _learned(comparison, choice.label), _whole(comparison, choice.label)]
+    kinds = list({choice.kind: choice for choice in spec.trained}.values())
+    lost = [one for one in kinds if any(comparison.diverged(spec.init[0], task, one.label) for task in spec.task)]
+    kept = [one for one in kinds if one not in lost]
+    parts = [_asked(comparison, kept, question) for question in (_labels, _learned, _whole)]
+    parts += [f"training diverged in some draws ({', '.join(one.label for one in lost)})"] if lost else []
+    said = "; ".join(filter(None, parts))
+    if len(spec.seeds) == 1 and said:
+        said = f"with 1 seed there is no interval over draws and nothing is decided: {said}"
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
-def _labels(comparison: Comparison, learner: str) -> str:
+def _asked(comparison: Comparison, learners: list[Choice], question: Callable[[Comparison, str], Found]) -> str:
+    """The verdicts on one question, each with the learners that it is true of."""
+    verdicts: dict[str, list[str]] = {}
+    for choice in learners:
+        if (found := question(comparison, choice.label)) is not None:
+            verdicts.setdefault(found[0], []).append(f"{_name(comparison, choice)}: {found[1]}")
+    return "; ".join(f"{verdict} ({'; '.join(numbers)})" for verdict, numbers in verdicts.items())
+
+
+def _name(comparison: Comparison, choice: Choice) -> str:
+    """The kind says it all, unless there are several of it."""
+    alone = sum(other.kind == choice.kind for other in comparison.spec.trained) == 1
+    return choice.kind if alone else choice.label
+
+
+def _labels(comparison: Comparison, learner: str) -> Found:
     """Whether what labels change is alike in reading and in training."""
     own = _estimate(comparison, learner, CONTRAST)
     if own.mean != own.mean:
-        return ""
+        return None
     nulls, level = _level(comparison, learner, CONTRAST)
-    beside = ", ".join(
-        f"{_title(name)} {_value(_estimate(comparison, learner, CONTRAST, null=name))}" for name in level
-    )
     if nulls and not level:
-        return f"what labels change is alike in reading and training (cosine {_value(own)}, above every null)"
-    return f"what labels change is not shown to be alike in reading and training (cosine {_value(own)}; {beside})"
+        return "what labels change is alike in reading and training", f"cosine {_value(own)}, above every null"
+    return "what labels change is not shown to be alike in reading and training", _beside("cosine", own, level)
 
 
-def _learned(comparison: Comparison, learner: str) -> str:
+def _learned(comparison: Comparison, learner: str) -> Found:
     """Whether training told right labels from wrong ones at all."""
     base = {"init": comparison.spec.init[0], "metric": "accuracy", "learner": learner}
     wrong = {**base, "null": "wrong-labels"}
     found = comparison.difference(comparison.spec.task, None, base, wrong)
     if found is None:
-        return ""
+        return None
     right, other = (comparison.estimate(comparison.spec.task, None, **labels).mean for labels in (base, wrong))
-    numbers = f"accuracy {Number(right, digits=2)} with right labels, {Number(other, digits=2)} with wrong ones"
-    return f"training {'learned' if found.verdict == 'above' else 'is not shown to learn'} the labels ({numbers})"
+    numbers = f"accuracy {Number(right, digits=2)}, with wrong ones {Number(other, digits=2)}"
+    return f"training {'learned' if found.verdict == 'above' else 'is not shown to learn'} the labels", numbers
 
 
-def _whole(comparison: Comparison, learner: str) -> str:
-    """The whole update: how alike, and which nulls and untrained models are not told apart from it."""
+def _whole(comparison: Comparison, learner: str) -> Found:
+    """The whole update: how alike, and which null or untrained model comes nearest among those it is not above."""
+    spec = comparison.spec
     metric = next((name for name, m in comparison.metrics.items() if m.by == "layer" and not m.contrast), None)
     if metric is None:
-        return ""
-    own = _estimate(comparison, learner, metric)
+        return None
+    own, title = _estimate(comparison, learner, metric), comparison.metrics[metric].title
     _, level = _level(comparison, learner, metric)
-    shown = [f"{_title(name)} {_value(_estimate(comparison, learner, metric, null=name))}" for name in level]
-    for init in comparison.spec.init[1:]:
-        base = {"init": comparison.spec.init[0], "metric": metric, "learner": learner}
-        found = comparison.difference(comparison.spec.task, comparison.spec.position, base, {**base, "init": init})
+    for init in spec.init[1:]:
+        base = {"init": spec.init[0], "metric": metric, "learner": learner}
+        found = comparison.difference(spec.task, spec.position, base, {**base, "init": init})
         if found is None or found.verdict != "above":
-            value = comparison.estimate(comparison.spec.task, comparison.spec.position, **{**base, "init": init})
-            shown.append(f"a model with {init} weights {_value(value)}")
-    title = comparison.metrics[metric].title
-    beside = f"not told apart from or below: {', '.join(shown)}" if shown else "above every null and untrained model"
-    return f"whole updates have {title} {_value(own, True)}, {beside}"
+            level[f"a model with {init} weights"] = comparison.estimate(
+                spec.task, spec.position, **{**base, "init": init}
+            )
+    if not level:
+        return f"{title} of whole updates is above that of every null and untrained model", _value(own)
+    return f"{title} of whole updates is not shown to be above its nearest rival", _beside("", own, level)
 
 
-def _level(comparison: Comparison, learner: str, metric: str) -> tuple[list[str], list[str]]:
-    """The nulls there are, and those that the learner is not above, corrected for their number."""
-    everyone = comparison.known("null")
-    nulls = [name for name in everyone if _estimate(comparison, learner, metric, null=name).mean > -2]  # nan is not
+def _level(comparison: Comparison, learner: str, metric: str) -> tuple[list[str], dict[str, Estimate]]:
+    """The nulls there are, and by title those that the learner is not above, corrected for their number."""
     base = {"init": comparison.spec.init[0], "metric": metric, "learner": learner}
-    spec, found = comparison.spec, {}
-    for null in nulls:
+    spec, known = comparison.spec, {}
+    for null in comparison.known("null"):
+        found = _estimate(comparison, learner, metric, null=null)
+        if found.mean == found.mean:
+            known[null] = found
+    apart: dict[str, Difference] = {}
+    for null in known:
         one = comparison.difference(spec.task, spec.position, base, {**base, "null": null})
         if one is not None:
-            found[null] = one
-    verdicts = dict(zip(found, holm(list(found.values())), strict=True))
+            apart[null] = one
+    verdicts = dict(zip(apart, holm(list(apart.values())), strict=True))
     above = [null for null, one in verdicts.items() if one.verdict == "above"]
-    return nulls, [null for null in nulls if null not in above]
+    return list(known), {title_of(null): found for null, found in known.items() if null not in above}
+
+
+def _beside(what: str, own: Estimate, level: dict[str, Estimate]) -> str:
+    """A learner's number and the largest of those it is not above."""
+    rivals = {title: found for title, found in level.items() if found.mean == found.mean}
+    if not rivals:
+        return f"{what} {_value(own)}".strip()
+    nearest = max(rivals, key=lambda title: rivals[title].mean)
+    return f"{what} {_value(own)}, {nearest} {_value(rivals[nearest])}".strip()
 
 
 def _estimate(comparison: Comparison, learner: str, metric: str, **more: str) -> Estimate:
@@ -91,9 +119,5 @@ def _estimate(comparison: Comparison, learner: str, metric: str, **more: str) ->
     return comparison.estimate(spec.task, spec.position, init=spec.init[0], learner=learner, metric=metric, **more)
 
 
-def _title(null: str) -> str:
-    return str(NULLS[null.split()[0]].title) if null.split()[0] in NULLS else null
-
-
-def _value(found: Estimate, interval: bool = False) -> str:
-    return str(Number(found.mean, found.low, found.high) if interval else Number(found.mean))
+def _value(found: Estimate) -> str:
+    return str(Number(found.mean))

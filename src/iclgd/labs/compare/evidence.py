@@ -7,6 +7,7 @@ import numpy as np
 from iclgd.labs.compare.sweeps import size_of
 from iclgd.labs.compare.tables import Tables
 from iclgd.labs.compare.view import number
+from iclgd.metrics import OWN
 from iclgd.metrics.differences import Difference, holm
 from iclgd.report.numbers import Number, Size
 from iclgd.report.numbers import number as plain
@@ -17,6 +18,41 @@ SIZES = ("loss", "weight change")
 
 class Evidence(Tables):
     """More tables of a comparison at one position."""
+
+    def short(self, tasks: Sequence[str]) -> Table:
+        """What the answer rests on: accuracy, the first contrast, the first likeness; below each learner its nulls."""
+        contrast = next((name for name, m in self.comparison.metrics.items() if m.contrast), None)
+        shown = [*list(self.accuracies)[:1], *([contrast] if contrast else []), *self._first_likeness]
+
+        def row(title: str, **labels: str) -> list[Entry]:
+            found = [
+                self.comparison.estimate(tasks, self.position, **{"init": self.first, **labels}, metric=name)
+                for name in shown
+            ]
+            digits = [2 if name in self.accuracies else 3 for name in shown]
+            return [title, *(number(e, d) if e.mean == e.mean else "" for e, d in zip(found, digits, strict=True))]
+
+        rows = [row(name, learner=name) for name in ("zero-shot", "icl")]
+        gone = {c: sum(self.comparison.diverged(self.first, task, c.label) for task in tasks) for c in self.learners}
+        last = {choice.kind: choice for choice, lost in gone.items() if not lost}.values()
+        for choice, lost in gone.items():
+            if lost:
+                of = len(self.comparison.spec.seeds) * len(tasks)
+                rows.append([choice.label, f"diverged in {lost} of {of} draws", *[""] * (len(shown) - 1)])
+                continue
+            rows.append(row(choice.label, learner=choice.label))
+            if choice in last:
+                beside = [row(f"  {title}", learner=choice.label, null=null) for null, title in self.nulls.items()]
+                for init in self.comparison.spec.init[1:]:
+                    beside.append(row(f"  a model with {init} weights", learner=choice.label, init=init))
+                rows += [one for one in beside if any(one[1:])]
+        return Table(["", *(self.comparison.metrics[name].title for name in shown)], rows)
+
+    @property
+    def _first_likeness(self) -> list[str]:
+        """The first of this package's, and all that are somebody's own."""
+        ours = [name for name in self.likeness if name in {name for name, *_ in OWN}]
+        return [name for name in self.likeness if name not in ours[1:]]
 
     def pairs(self, tasks: Sequence[str]) -> Table:
         """α: the likeness of two finetuned learners' changes of attention, at one rate."""

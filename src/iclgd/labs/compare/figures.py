@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from iclgd.choices import Choice
-from iclgd.labs.compare.sweeps import draw_rates, draw_sizes, swept_metrics
-from iclgd.labs.compare.view import Comparison
+from iclgd.labs.compare.sweeps import colours_of, draw_rates, draw_sizes, swept_metrics
+from iclgd.labs.compare.view import Comparison, title_of
 from iclgd.metrics.compared import Metric
 from iclgd.metrics.estimates import Estimate
-from iclgd.report.figures import COLOURS, STYLE_OF_INIT, band, figure, styled
+from iclgd.report.figures import COLOURS, ROW, STYLE_OF_INIT, band, figure, legend, panels, styled
 
 NULL_STYLES = ((0, (1, 1.5)), (0, (4, 2)), (0, (3, 1, 1, 1)), (0, (6, 2)))
 
@@ -61,27 +62,33 @@ def _one_of_each_kind(comparison: Comparison) -> list[Choice]:
 def draw_layers(comparison: Comparison, position: str) -> Figure:
     """Likeness by layer for each learner, all tasks and seeds, with intervals and nulls (Deutch 2023, Figure 3)."""
     spec, names = comparison.spec, layered(comparison)
-    made, axes = figure(columns=len(names), width=4.0, height=3.2)
-    nulls = drawn_nulls(comparison)
-    for panel, metric in zip(axes[0], names, strict=True):
-        for colour, choice in zip(cycle(COLOURS), _one_of_each_kind(comparison), strict=False):
+    made, axes = panels(len(names), width=3.6, height=2.9)
+    nulls, colours = drawn_nulls(comparison), colours_of(comparison)
+    for panel, metric in zip(axes, names, strict=True):
+        for choice in _one_of_each_kind(comparison):
+            colour = colours[choice.kind]
             labels = {"learner": choice.label, "metric": metric}
             for init in spec.init:
                 found = comparison.by_layer(spec.task, position, init=init, **labels)
                 if init == spec.init[0]:
                     _line(panel, found, colour, choice.label)
                 else:
-                    style = {"linestyle": STYLE_OF_INIT[init], "alpha": 0.7, "label": f"{choice.label}, {init}"}
+                    style: Any = {
+                        "linestyle": STYLE_OF_INIT[init],
+                        "alpha": 0.7,
+                        "label": f"{choice.label}, {init} weights",
+                    }
                     panel.plot(range(len(found)), [e.mean for e in found], color=colour, **style)
             for null, style_ in zip(nulls, cycle(NULL_STYLES), strict=False):
                 found = comparison.by_layer(spec.task, position, init=spec.init[0], null=null, **labels)
-                kind = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.kind}: {null}"}
+                kind: Any = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.kind}: {title_of(null)}"}
                 panel.plot(range(len(found)), [e.mean for e in found], color=colour, **kind)
         panel.axhline(0, color="#999999", linewidth=0.6)
         panel.set(title=names[metric], xlabel="layer")
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes[0, 0].set_ylabel("cosine with the update of reading")
-    made.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    for first in axes[::ROW]:
+        first.set_ylabel("cosine with the update of reading")
+    legend(made, axes)
     return made
 
 

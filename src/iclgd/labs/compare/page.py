@@ -12,6 +12,7 @@ from iclgd.report.page import Drawing, Page, Section
 from iclgd.study import Study
 
 SPREAD = "Mean ± standard deviation over seeds; the mean over tasks weighs tasks alike."
+SHORT = "Below each learner its nulls, and a model that was never trained; accuracy where a null gives answers."
 LABELS = (
     "Accuracy after right and after wrong labels, how much of the update labels make, and the cosine of what they "
     "change in reading and in training; below each learner its nulls."
@@ -73,16 +74,17 @@ def what(comparison: Comparison) -> str:
 
 
 def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Section]:
-    """The part that labels make first; then learners, nulls and baselines; then every difference."""
+    """What the answer rests on; the part that labels make; learners, nulls and baselines; every difference."""
     tables, spec, where = Evidence(comparison, position), comparison.spec, WHERE[position]
-    several = len(spec.task) > 1
+    if brief:
+        note = f"{SHORT} {interval_note(comparison)}"
+        yield Section(f"In short, {where}", note, tables.short(spec.task), brief=True)
     if spec.contrast:
-        yield Section(f"What labels change, {where}", LABELS, tables.labels(spec.task), brief=brief)
-    if several:
+        yield Section(f"What labels change, {where}", LABELS, tables.labels(spec.task))
+    if len(spec.task) > 1:
         yield from _by_task(tables, where, brief)
     for task, title in spec.task_titles.items():
-        shown = brief and not several
-        yield Section(f"{title}, {where}", interval_note(comparison), tables.one_task(task), brief=shown)
+        yield Section(f"{title}, {where}", interval_note(comparison), tables.one_task(task))
         yield Section(f"{title}: what is predicted, {where}", "", tables.predictions(task))
     for name in comparison.metrics if brief else tables.likeness:
         metric = comparison.metrics[name]

@@ -51,11 +51,13 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     noise floor. A study that was cut short goes on where it stopped when the same command is given again.
     """
 
-    k: int = option(8, "Number of demonstrations.", ge=0)
+    k: int = option(8, "Number of demonstrations.", ge=1)
     queries: int = option(40, "Number of queries, or all there are.", ge=1)
     task: Tasks = option(("sentiment",), "Tasks, separated by commas: names, task .yaml or episode .json files.")
-    seeds: Seeds = option((0,), "How many draws of demonstrations, or which: 2,3,4.")
-    init: Inits = option(("trained", "random"), "Of trained, random, embeddings.")
+    seeds: Seeds = option((0,), "How many draws of demonstrations, or which: 2,3,4.  [default: 1]")
+    init: Inits = option(
+        ("trained", "random"), "Weights, separated by commas: trained, random, embeddings (random behind trained ones)."
+    )
     learners: some_of(LEARNERS, USUAL_LEARNERS) = option(  # type: ignore[valid-type]
         "default", "Learners with their options, such as gd:trains=all; `iclgd known` lists all.  [default: gd,lcgd]"
     )

@@ -11,7 +11,7 @@ from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison
 from iclgd.metrics import OWN
 from iclgd.metrics.estimates import Estimate
-from iclgd.report.figures import COLOURS, band, figure, styled
+from iclgd.report.figures import COLOURS, band, figure, legend, panels, styled
 
 # beside a learner's own line: another query's update, and its own trajectory computed again in a wider format
 BESIDE = {
@@ -19,6 +19,12 @@ BESIDE = {
     "itself, in wider precision": ({"floor": "other precision"}, (0, (3, 1, 1, 1))),
 }
 LIKENESS = ("SimAOU", "SimAM_delta", "contrast-AOU")
+
+
+def colours_of(comparison: Comparison) -> dict[str, str]:
+    """The colour of each kind of learner, the same in every figure."""
+    kinds = dict.fromkeys(choice.kind for choice in comparison.spec.trained)
+    return dict(zip(kinds, cycle(COLOURS), strict=False))
 
 
 def swept(comparison: Comparison) -> dict[str, list[Choice]]:
@@ -46,10 +52,12 @@ def swept_metrics(comparison: Comparison) -> list[str]:
 def draw_rates(comparison: Comparison) -> Figure:
     """Likeness and accuracy against step size, because the published similarities track step size."""
     names = swept_metrics(comparison)
-    made, axes = figure(columns=len(names) + 1, width=3.6, height=3.1)
-    for colour, (kind, chosen) in zip(cycle(COLOURS), swept(comparison).items(), strict=False):
+    made, axes = panels(len(names) + 1, width=3.6, height=3.1)
+    colours = colours_of(comparison)
+    for kind, chosen in swept(comparison).items():
+        colour = colours[kind]
         rates = [float(choice["rate"]) for choice in chosen]
-        for panel, metric in zip(axes[0], names, strict=False):
+        for panel, metric in zip(axes, names, strict=False):
             _line(panel, rates, likeness(comparison, chosen, metric), colour, kind)
             for title, (what, dashes) in BESIDE.items():
                 means = [e.mean for e in likeness(comparison, chosen, metric, **what)]
@@ -57,14 +65,14 @@ def draw_rates(comparison: Comparison) -> Figure:
         for metric, style in (("accuracy", "-"), ("calibrated", "--")):
             means = [_over_tasks(comparison, choice.label, metric) for choice in chosen]
             looks: dict[str, Any] = {"linestyle": style, "marker": "o", "markersize": 2.5}
-            axes[0, -1].plot(rates, means, color=colour, label=f"{kind}, {metric}", **looks)
+            axes[-1].plot(rates, means, color=colour, label=f"{kind}, {metric}", **looks)
     for name, style in (("zero-shot", ":"), ("icl", "-.")):
         mean = _over_tasks(comparison, name, "accuracy")
-        axes[0, -1].axhline(mean, color="#555555", linestyle=style, linewidth=0.9, label=name)
+        axes[-1].axhline(mean, color="#555555", linestyle=style, linewidth=0.9, label=name)
     titles = [comparison.metrics[name].title for name in names]
-    for panel, title in zip(axes[0], (*titles, "accuracy"), strict=True):
+    for panel, title in zip(axes, (*titles, "accuracy"), strict=True):
         panel.set(title=title, xlabel="learning rate", xscale="log")
-    _legend(made, axes)
+    legend(made, axes)
     return made
 
 
@@ -76,14 +84,14 @@ def draw_sizes(comparison: Comparison) -> Figure:
     shown = {"weight change": ("‖ΔW‖", "log"), "loss": ("training loss, last demonstrations", "linear")}
     for row, metric in zip(axes, names, strict=True):
         for panel, (quantity, (label, scale)) in zip(row, shown.items(), strict=True):
-            for colour, (kind, chosen) in zip(cycle(COLOURS), swept(comparison).items(), strict=False):
+            for kind, chosen in swept(comparison).items():
                 sizes = [size_of(comparison, choice.label, quantity) for choice in chosen]
                 order = np.argsort(sizes)
                 found = likeness(comparison, [chosen[i] for i in order], metric)
-                _line(panel, [sizes[i] for i in order], found, colour, kind)
+                _line(panel, [sizes[i] for i in order], found, colours_of(comparison)[kind], kind)
             panel.axhline(0, color="#999999", linewidth=0.6)
             panel.set(title=comparison.metrics[metric].title, xlabel=label, xscale=scale)
-    _legend(made, axes)
+    legend(made, axes.flat)
     return made
 
 
@@ -106,15 +114,6 @@ def last(losses: np.ndarray) -> float:
 
 def _line(panel: Axes, x: list[float], found: list[Estimate], colour: str, label: str) -> None:
     band(panel, x, [e.mean for e in found], [e.low for e in found], [e.high for e in found], colour, label)
-
-
-def _legend(made: Figure, axes: np.ndarray) -> None:
-    """One entry a label, whatever panel it comes from, outside the data."""
-    entries: dict[str, Any] = {}
-    for panel in axes.flat:
-        entries |= {label: handle for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    shown = (list(entries.values()), list(entries))
-    made.legend(*shown, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
 
 
 def _over_tasks(comparison: Comparison, learner: str, metric: str) -> float:

@@ -45,7 +45,7 @@ class Tables:
         """Of every null that was run, its label and its title with the options that are not the default."""
         known = {choice.label: choice for choice in self.comparison.spec.nulls}
         return {
-            label: f"{NULLS[choice.name].title or choice.kind}{label.removeprefix(choice.kind)}"
+            label: _with_options(NULLS[choice.name].title or choice.kind, label.removeprefix(choice.kind))
             for label, choice in known.items()
             if label in self.comparison.known("null")
         }
@@ -173,6 +173,10 @@ class Tables:
                     mean = Number(sum(known) / len(known))
                     rows.append([f"{learner}: {title}", *(number(e) for e in found), mean])
         return Table(["", *self.comparison.spec.task_titles.values(), "mean"], rows)
+
+
+def _with_options(title: str, options: str) -> str:
+    return f"{title} ({options.strip()})" if options else title
 
 
 def _spread(estimate: Estimate) -> Entry:

@@ -11,6 +11,7 @@ from iclgd.metrics import METRICS
 from iclgd.metrics.compared import Metric
 from iclgd.metrics.differences import Count, Difference, benjamini_hochberg, count, differences, recall_over_base
 from iclgd.metrics.estimates import Bounds, Estimate, estimates, shares
+from iclgd.nulls import NULLS
 from iclgd.report.numbers import Number
 from iclgd.results import Array
 from iclgd.study import Study
@@ -23,6 +24,11 @@ Labels = Mapping[str, str]
 def number(found: Estimate, digits: int = 3) -> Number:
     """An estimate as a table shows it; one seed's interval is over queries only, which the page says once."""
     return Number(found.mean, found.low, found.high, digits)
+
+
+def title_of(null: str) -> str:
+    """What a null is called where people read it."""
+    return str(NULLS[null.split()[0]].title) or null if null.split()[0] in NULLS else null
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
 """Softmax attention as one gradient step on a kernel model f(x) = W φ(x) (Ren and Liu), and what to change in it."""
 
-from iclgd.lab import LABS
+from iclgd.lab import GROUPS, LABS
 
+GROUPS["dual"] = "Softmax attention as one gradient step on a kernel model."
 LABS.add("dual check", "iclgd.labs.dual.lab:CHECK", "Every head of a model as its zero-shot part + one gradient step.")
 LABS.add("dual bound", "iclgd.labs.dual.lab:BOUND", "The generalisation bound of that step, beside the measured gap.")
 LABS.add("dual modify", "iclgd.labs.dual.lab:MODIFY", "Attention modified inside a pretrained model.")

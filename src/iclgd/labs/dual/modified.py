@@ -187,7 +187,7 @@ class Negative(Modification):
 
 @dataclass(frozen=True)
 class Arbitrary(Negative):
-    """A control for `Negative`: k demonstrations that have nothing to do with scores, drawn once by ``seed``."""
+    """A control for negative: k demonstrations that have nothing to do with scores, drawn once by the seed."""
 
     family = "negative"
     seed: int = 0
@@ -199,7 +199,7 @@ class Arbitrary(Negative):
 
 @dataclass(frozen=True)
 class Centred(Modification):
-    """A control for `Negative`: v_i − β v̄, with v̄ the mean value of all demonstrations' tokens that are seen."""
+    """A control for negative: v_i − β v̄, with v̄ the mean value of all demonstrations' tokens that are seen."""
 
     family = "negative"
     beta: float = 1.0

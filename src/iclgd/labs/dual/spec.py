@@ -207,7 +207,7 @@ class TrainSpec(LabSpec):
         "[default: a few of each]",
         min_length=1,
     )
-    seeds: Seeds = option(tuple(range(8)), "How many seeds, or which, as 2,3,4.")
+    seeds: Seeds = option(tuple(range(8)), "How many seeds, or which: 2,3,4.  [default: 8]")
     dx: int = option(10, "Inputs of a regression, or dimensions of a word's code.", ge=1)
     k: int = option(15, "Demonstrations in an episode.  [default: 15; of words, 20]", ge=1)
     alphabet: str = option("", "More symbols than the expressions of the languages have.")

@@ -86,8 +86,15 @@ def answer(losses: Losses) -> str:
         return "Nothing is compared: give `arms` beside plain."
     if len(losses.spec.seeds) < 2:
         return "With one seed no modification is shown to change the test loss: raise `seeds`."
-    parts = [f"on {task} {_best(losses, task)}" for task in losses.tasks]
+    found: dict[str, list[str]] = {}
+    for task in losses.tasks:
+        found.setdefault(_best(losses, task), []).append(task)
+    parts = [f"on {_listed(tasks)} {best}" for best, tasks in found.items()]
     return f"Beside plain attention, {'; '.join(parts)}."
+
+
+def _listed(tasks: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(tasks[:-1]), tasks[-1]]))
 
 
 def _best(losses: Losses, task: str) -> str:

@@ -1,7 +1,8 @@
 """Membership of words in a regular language, learned in context."""
 
-from iclgd.lab import LABS
+from iclgd.lab import GROUPS, LABS
 
+GROUPS["languages"] = "Regular languages, learned in context by layers of attention."
 LABS.add(
     "languages run",
     "iclgd.labs.languages.lab:RUN",

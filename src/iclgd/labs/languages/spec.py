@@ -20,7 +20,7 @@ RATES = (0.03, 0.003)  # that train: on codes, and end to end
 MANY = 32  # queries of a training episode where labels are drawn: many make the gradient less noisy
 NAMED = ("language", "negatives", "encoder", "labels", "layers", "start", "min_length", "max_length")
 REPORT = tuple(BUILT_IN[f"report-{i}"] for i in (1, 2, 3))
-SEEDS = "How many seeds, trained together, or which: 5 is 0 to 4, and 7, is 7 alone."
+SEEDS = "How many seeds, trained together, or which: 2,3,4; a comma makes one a list: 7,  [default: 5]"
 
 
 class Setting(Coding):

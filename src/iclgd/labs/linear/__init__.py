@@ -4,8 +4,9 @@ Conventions of the whole lab: demonstrations are rows, x [demo, dx] and y [demo,
 gradients are means over demonstrations, so a rate η here is von Oswald's η and his printed "best lr" is η / N.
 """
 
-from iclgd.lab import LABS
+from iclgd.lab import GROUPS, LABS
 
+GROUPS["linear"] = "Regressions, learned in context by layers of attention."
 LABS.add(
     "linear train",
     "iclgd.labs.linear.lab:TRAIN",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, model_validator
 
 from iclgd.choices import parse_one, some_of
+from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
 from iclgd.small.known import REFERENCES
 from iclgd.spec import Seed, Seeds, Spec, option, parts, unique
@@ -175,6 +176,8 @@ class OptimumCell(FamilyOptions):
     def _linear(self) -> Self:
         from iclgd.small.optimum import weights_of
 
+        if self.task.startswith("sine"):
+            raise Refusal(f"only a linear family has a best step in closed form, which {self.task} is not: see `task`.")
         weights_of(self.family)
         return self
 
