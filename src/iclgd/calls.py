@@ -1,6 +1,7 @@
 """Labs called from Python: the fields of a spec as arguments, a study as the answer."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,8 @@ def in_memory(given: Any) -> tuple[str, Any]:
         subject = Subject(model, tokenizer, type(model).__name__)
     else:
         raise Refusal("`model` is a name, or a pair (model, tokenizer) of transformers objects.")
-    return f"{MEMORY}{type(subject.model).__name__}-{subject.fingerprint()[:16]}", subject
+    told = f"{subject.fingerprint()} {subject.model.config.to_json_string()} {subject.tokenizer!r}"
+    return f"{MEMORY}{type(subject.model).__name__}-{sha256(told.encode()).hexdigest()[:16]}", subject
 
 
 def _documented(spec: Any) -> str:

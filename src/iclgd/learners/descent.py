@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -50,6 +50,7 @@ class GradientDescent:
     target: Literal["all", "label"] = "all"
     order: Seed | None = None
     dropped_too: bool = False
+    version: ClassVar[int] = 1  # rises when the same options would give other weights
 
     @contextmanager
     def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:

@@ -18,6 +18,7 @@ class Null(Protocol):
     """``title`` is how tables spell it; ``trains``: it takes training of its own; ``only``: the metrics it is for.
 
     ``side`` says in whose place its trace is put: the learner's, or reading's. ``drawn``: it has a line in the figures.
+    A ``control`` is no null: it is large where the claim is true. ``version`` rises when its numbers would change.
     """
 
     title: ClassVar[str] = ""
@@ -25,6 +26,8 @@ class Null(Protocol):
     side: ClassVar[Literal["learner", "reading"]] = "learner"
     only: ClassVar[tuple[str, ...]] = ()
     drawn: ClassVar[bool] = True
+    control: ClassVar[bool] = False
+    version: ClassVar[int] = 1
 
     def trace(self, bench: "Bench", label: str, learner: "Learner", run: "Run") -> "Trace | None":
         """The null's trace; none where it diverged. A Refusal where this episode cannot have it."""

@@ -52,9 +52,10 @@ class ShuffledLabels(Null):
 
 @dataclass(frozen=True)
 class TwoWrongs(Null):
-    """Two wrong labelings against each other: a contrast of labels in which neither is right."""
+    """Two wrong labelings against each other: a contrast of labels in which neither is right. A control, no null."""
 
-    title: ClassVar[str] = "two wrong labelings"
+    title: ClassVar[str] = "two wrong labelings (a control)"
+    control: ClassVar[bool] = True  # if reading were training it would be 1: as alike as labels can be
     drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True
     only: ClassVar[tuple[str, ...]] = ("no update",)  # it has a contrast only
@@ -91,10 +92,14 @@ class OtherDemos(Null):
     drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True
 
-    def demos(self, bench: Bench) -> Episode:
-        if bench.episode.redraw is None:
+    def others(self, episode: Episode, seed: int) -> Episode:
+        """Another draw from the same task: part of a cell's identity."""
+        if episode.redraw is None:
             raise Refusal("an episode file has no other demonstrations to draw.")
-        return bench.episode.redraw((bench.seed + OTHER_DRAW) % 2**32)
+        return episode.redraw((seed + OTHER_DRAW) % 2**32)
+
+    def demos(self, bench: Bench) -> Episode:
+        return self.others(bench.episode, bench.seed)
 
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
         return bench.learned(label, learner, bench.tokens(self.demos(bench)), self.title).trace

@@ -47,10 +47,11 @@ def world(contrast=0.3, null=0.0, right=0.9, wrong=0.3, own=0.4, untrained=0.1, 
 
 def test_a_contrast_above_its_nulls_and_labels_that_were_learned_are_said():
     said = answer(planted(world(), **FIELDS))
-    assert said.startswith("What labels change is alike in reading and training (gd: cosine .3")
-    assert "above every null" in said
-    assert "training learned the labels (gd: accuracy .90, with wrong ones .30)" in said
-    assert "SimAOU of whole updates is above that of every null and untrained model (gd: .3" in said
+    assert said.startswith("What labels change is more alike in reading and training than in every null that was run")
+    assert "(gd: cosine .3" in said
+    assert "1 null)" in said
+    assert "training learned the labels or their frequencies (gd: accuracy .90, with wrong ones .30)" in said
+    assert "SimAOU of whole updates is above that of every null and untrained model that was run (gd: .3" in said
 
 
 def test_a_contrast_no_larger_than_its_null_is_not_shown():
@@ -61,12 +62,15 @@ def test_a_contrast_no_larger_than_its_null_is_not_shown():
 
 def test_labels_that_training_did_not_learn_are_said_not_to_be():
     said = answer(planted(world(right=0.5, wrong=0.5), **FIELDS))
-    assert "training is not shown to learn the labels (gd: accuracy .50, with wrong ones .50)" in said
+    said_of_labels = (
+        "training is not shown to learn the labels or their frequencies (gd: accuracy .50, with wrong ones .50)"
+    )
+    assert said_of_labels in said
 
 
 def test_of_the_nulls_and_untrained_models_that_are_as_alike_the_nearest_is_named():
     said = answer(planted(world(wrong_update=0.4, untrained=0.6), **FIELDS))
-    assert "SimAOU of whole updates is not shown to be above its nearest rival (gd: .3" in said
+    assert "SimAOU of whole updates is not shown above its nearest rival (gd: .3" in said
     assert "a model with random weights .6" in said
     assert "trained on wrong labels" not in said
     assert "trained on wrong labels .4" in answer(planted(world(wrong_update=0.4), **FIELDS))
@@ -187,3 +191,63 @@ def test_every_form_of_the_page_has_the_answer():
     assert shown.answer == shown.plain()["answer"]
     assert "alike in reading and training" in shown.html()
     assert "30 queries" in shown.subtitle
+
+
+def test_without_a_null_nothing_is_above_one():
+    whole = world()
+
+    def plant(cell: Cell, random: np.random.Generator):
+        return [one for one in whole(cell, random) if "null" not in one.labels]
+
+    said = answer(planted(plant, **{**FIELDS, "nulls": "", "init": "trained"}))
+    assert "has no null beside it" in said
+    assert "above" not in said
+    assert "what labels change is not shown" in said.lower()
+
+
+def test_a_null_that_some_draws_lack_is_not_one_to_be_above():
+    whole = world(null=-0.2)
+
+    def plant(cell: Cell, random: np.random.Generator):
+        arrays = whole(cell, random)
+        lost = cell.labels.get("seed") == 3
+        return [one for one in arrays if not (lost and one.labels.get("null") == "other-query")]
+
+    assert "is not shown to be alike in reading and training" in answer(planted(plant, **FIELDS))
+
+
+def test_a_negative_contrast_is_not_alike_however_low_its_nulls_are():
+    assert "is not shown to be alike" in answer(planted(world(contrast=-0.2, null=-0.4), **FIELDS))
+
+
+def test_two_wrong_labelings_are_a_control_and_forbid_nothing():
+    whole = world()
+
+    def plant(cell: Cell, random: np.random.Generator):
+        control = [likeness(0.9, random, metric="contrast-AOU", null="two-wrongs")] if "learner" in cell.labels else []
+        return whole(cell, random) + control
+
+    said = answer(planted(plant, **{**FIELDS, "nulls": "other-query,wrong-labels,two-wrongs"}))
+    assert "more alike in reading and training than in every null that was run" in said
+
+
+def test_a_layer_counts_in_a_difference_only_where_both_sides_know_it():
+    def plant(cell: Cell, random: np.random.Generator):
+        if "learner" not in cell.labels or "versus" in cell.labels:
+            return []
+        levels = np.array([-0.3, 0.1, 0.2])  # the layers differ, the learner and its null do not
+        own = np.broadcast_to(levels, (2, 30, 3)) + 0.02 * random.standard_normal((2, 30, 3))
+        null = own + 0.001 * random.standard_normal(own.shape)
+        own = np.where(np.arange(3) == 0, np.nan, own)  # no direction in the first layer
+        where = {"position": ("prompt", "label")}
+        axes = ("position", "query", "layer")
+        return [
+            array(own, *axes, coordinates=where, metric="SimAOU"),
+            array(null, *axes, coordinates=where, metric="SimAOU", null="other-query"),
+        ]
+
+    comparison = planted(plant, **{**FIELDS, "init": "trained"})
+    base = {"init": "trained", "learner": "gd 0.001", "metric": "SimAOU"}
+    found = comparison.difference(["sentiment"], "prompt", base, {**base, "null": "other-query"})
+    assert abs(found.estimate.mean) < 0.002
+    assert found.verdict == "undecided"

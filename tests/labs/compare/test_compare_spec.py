@@ -80,7 +80,7 @@ def test_nulls_that_train_are_asked_of_the_first_initialisation_and_the_floor_of
         ({"seeds": "0"}, "`seeds` takes from 1 to 10000 draws"),
         ({"seeds": "99999999"}, "`seeds` takes from 1 to 10000 draws"),
         ({"seeds": "1,-2"}, "`seeds` must be at least 0"),
-        ({"k": -1}, "`k` must be at least 0, not -1"),
+        ({"k": -1}, "`k` must be at least 1, not -1"),
         ({"queries": "many"}, "`queries` takes a whole number"),
         ({"init": "trainde"}, "Did you mean trained"),
         ({"dtype": "float8"}, "`dtype` takes float32"),

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from iclgd.choices import Choice
-from iclgd.labs.compare.view import Comparison, title_of
+from iclgd.labs.compare.view import Comparison, is_control, title_of
 from iclgd.metrics.differences import Difference, holm
 from iclgd.metrics.estimates import Estimate
-from iclgd.report.numbers import Number
+from iclgd.report.numbers import Number, counted
 
 CONTRAST = "contrast-AOU"
 Found = tuple[str, str] | None  # a verdict, and the numbers of one learner behind it
@@ -50,8 +50,9 @@ def _labels(comparison: Comparison, learner: str) -> Found:
     if own.mean != own.mean:
         return None
     nulls, level = _level(comparison, learner, CONTRAST)
-    if nulls and not level:
-        return "what labels change is alike in reading and training", f"cosine {_value(own)}, above every null"
+    if nulls and not level and own.low > 0:
+        verdict = "what labels change is more alike in reading and training than in every null that was run"
+        return verdict, f"cosine {Number(own.mean, own.low, own.high)}, {counted(len(nulls), 'null')}"
     return "what labels change is not shown to be alike in reading and training", _beside("cosine", own, level)
 
 
@@ -64,7 +65,8 @@ def _learned(comparison: Comparison, learner: str) -> Found:
         return None
     right, other = (comparison.estimate(comparison.spec.task, None, **labels).mean for labels in (base, wrong))
     numbers = f"accuracy {Number(right, digits=2)}, with wrong ones {Number(other, digits=2)}"
-    return f"training {'learned' if found.verdict == 'above' else 'is not shown to learn'} the labels", numbers
+    labels = "the labels" if comparison.spec.balanced else "the labels or their frequencies"
+    return f"training {'learned' if found.verdict == 'above' else 'is not shown to learn'} {labels}", numbers
 
 
 def _whole(comparison: Comparison, learner: str) -> Found:
@@ -74,7 +76,7 @@ def _whole(comparison: Comparison, learner: str) -> Found:
     if metric is None:
         return None
     own, title = _estimate(comparison, learner, metric), comparison.metrics[metric].title
-    _, level = _level(comparison, learner, metric)
+    nulls, level = _level(comparison, learner, metric)
     for init in spec.init[1:]:
         base = {"init": spec.init[0], "metric": metric, "learner": learner}
         found = comparison.difference(spec.task, spec.position, base, {**base, "init": init})
@@ -82,23 +84,29 @@ def _whole(comparison: Comparison, learner: str) -> Found:
             level[f"a model with {init} weights"] = comparison.estimate(
                 spec.task, spec.position, **{**base, "init": init}
             )
+    if not nulls and len(spec.init) == 1:
+        return f"{title} of whole updates has no null beside it", _value(own)
     if not level:
-        return f"{title} of whole updates is above that of every null and untrained model", _value(own)
-    return f"{title} of whole updates is not shown to be above its nearest rival", _beside("", own, level)
+        return f"{title} of whole updates is above that of every null and untrained model that was run", _value(own)
+    return f"{title} of whole updates is not shown above its nearest rival", _beside("", own, level)
 
 
 def _level(comparison: Comparison, learner: str, metric: str) -> tuple[list[str], dict[str, Estimate]]:
-    """The nulls there are, and by title those that the learner is not above, corrected for their number."""
+    """The nulls there are, and by title those that the learner is not above, corrected for their number.
+
+    A null that some task or draw does not have is not one the learner is above: what is left may be a selection.
+    A control, such as two wrong labelings, is as alike as labels can be and no null.
+    """
     base = {"init": comparison.spec.init[0], "metric": metric, "learner": learner}
     spec, known = comparison.spec, {}
     for null in comparison.known("null"):
         found = _estimate(comparison, learner, metric, null=null)
-        if found.mean == found.mean:
+        if found.mean == found.mean and not is_control(null):
             known[null] = found
     apart: dict[str, Difference] = {}
     for null in known:
         one = comparison.difference(spec.task, spec.position, base, {**base, "null": null})
-        if one is not None:
+        if one is not None and comparison.everywhere(**{**base, "null": null}):
             apart[null] = one
     verdicts = dict(zip(apart, holm(list(apart.values())), strict=True))
     above = [null for null, one in verdicts.items() if one.verdict == "above"]

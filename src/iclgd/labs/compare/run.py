@@ -28,10 +28,14 @@ def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
         "weights": tools.weights(spec.model),
         "episode": tools.episode(spec.task, spec.episode).sha256(),
     }
+    episode = tools.episode(spec.task, spec.episode)
     for null in spec.nulls:
-        if hasattr(thing := null.make(), "source"):
-            task = tools.episode(spec.task, spec.episode).task.name
-            found[f"null {null.label}"] = tools.episode(*thing.source(task, spec.episode.k, spec.episode.seed)).sha256()
+        thing = null.make()
+        if hasattr(thing, "source"):
+            drawn = tools.episode(*thing.source(episode.task.name, len(episode.demos), spec.episode.seed))
+            found[f"null {null.label}"] = drawn.sha256()
+        elif hasattr(thing, "others") and episode.redraw is not None:
+            found[f"null {null.label}"] = thing.others(episode, spec.episode.seed).sha256()
     return found
 
 
@@ -149,6 +153,8 @@ def _nulls(spec: CompareCell, bench: Bench, ran: Run, left_out: dict[str, str]) 
             left_out[chosen.label] = str(refusal)
             continue
         if trace is None:
+            if not hasattr(null, "contrast") or null.only != ("no update",):
+                left_out[chosen.label] = "it diverged"
             continue
         seen = bench.compared(trace)
         if null.side == "reading":

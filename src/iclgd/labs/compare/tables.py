@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison, number
 from iclgd.metrics.compared import Metric
+from iclgd.metrics.differences import Difference
 from iclgd.metrics.estimates import Estimate
 from iclgd.nulls import NULLS
 from iclgd.report.numbers import Number
 from iclgd.report.numbers import number as plain
 from iclgd.report.page import Entry, Table
+
+ENOUGH_DRAWS = 5
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class Tables:
 
     def _recall(self, init: str, task: str, name: str) -> list[Entry]:
         (both, fixed, base_both, wrong), above = self.comparison.recall(init, [task], name)
-        return [_share(both, fixed), _share(base_both, wrong), number(above.estimate, 2)]
+        return [_share(both, fixed), _share(base_both, wrong), _above_base(above)]
 
     # several tasks
 
@@ -197,3 +200,8 @@ def _largest(values: Iterable[float]) -> float:
 
 def _rule(title: str, width: int) -> list[Entry]:
     return [f"─ {title}", *[""] * (width - 1)]
+
+
+def _above_base(found: Difference) -> Number:
+    """With its interval from five draws on; with fewer it covers too little."""
+    return number(found.estimate, 2) if found.estimate.seeds >= ENOUGH_DRAWS else Number(found.estimate.mean, digits=2)

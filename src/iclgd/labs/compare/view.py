@@ -26,6 +26,12 @@ def number(found: Estimate, digits: int = 3) -> Number:
     return Number(found.mean, found.low, found.high, digits)
 
 
+def is_control(null: str) -> bool:
+    """Whether what stands under a null's label is a positive control."""
+    kind = null.split()[0]
+    return kind in NULLS and bool(getattr(NULLS[kind], "control", False))
+
+
 def title_of(null: str) -> str:
     """What a null is called where people read it."""
     return str(NULLS[null.split()[0]].title) or null if null.split()[0] in NULLS else null
@@ -119,6 +125,10 @@ class Comparison:
         values = self.values(tasks, position, **labels)
         return estimates(values, self.bounds(labels)) if values.size else []
 
+    def everywhere(self, **labels: str) -> bool:
+        """Whether every task and every draw has it."""
+        return all(len(self.arrays(task=task, **labels)) == len(self.spec.seeds) for task in self.spec.task)
+
     # differences
 
     def difference(self, tasks: Sequence[str], position: str | None, one: Labels, two: Labels) -> Difference | None:
@@ -126,8 +136,9 @@ class Comparison:
         pair = self._pair(tasks, position, one, two)
         if pair is None:
             return None
-        first, second = (_mean(values, -1) if values.ndim == 4 else values for values in pair)
-        return differences(first[..., None], second[..., None], self._apart(one))[0]
+        apart = pair[0] - pair[1]  # layer by layer, and only then the mean: a layer counts where both know it
+        apart = (_mean(apart, -1) if apart.ndim == 4 else apart)[..., None]
+        return differences(apart, np.zeros_like(apart), self._apart(one))[0]
 
     def layers_apart(self, tasks: Sequence[str], position: str, one: Labels, two: Labels) -> Count:
         """How many layers are above and below, corrected for their number."""

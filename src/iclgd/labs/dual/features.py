@@ -97,11 +97,12 @@ def kernel_residual(
     unit: Float[Tensor, "*batch point feature"],
     seed: int = 0,
 ) -> Float[Tensor, "*batch"]:
-    """√Σ of (φ(p)·φ(p') − exp(p·p'))² / (‖φ(p)‖ ‖φ(p')‖)² over all pairs: no pair is further off. ``unit`` is ψ.
+    """An estimate of √Σ of (φ(p)·φ(p') − exp(p·p'))² / (‖φ(p)‖ ‖φ(p')‖)² over all pairs. ``unit`` is ψ.
 
     The prediction of a dual reads φ in the query's direction alone and is right whatever φ is elsewhere; this is not.
     The Frobenius norm of E = ψψᵀ − G is estimated by `PROBES` vectors of random signs, E‖Ez‖² = ‖E‖², which takes
-    products with vectors and not one of matrices. G is ``gram`` between keys and ``near`` between keys and query.
+    products with vectors and not one of matrices: an error of a single pair may hide from all of them.
+    G is ``gram`` between keys and ``near`` between keys and query.
     """
     g = torch.Generator().manual_seed(seed)
     signs = (torch.randint(2, (near.shape[-1] + 1, PROBES), generator=g) * 2 - 1).to(near)

@@ -73,13 +73,13 @@ def by_distance(reading: Reading) -> list[str]:
 
 
 def is_nearest(reading: Reading) -> bool | None:
-    """Whether the nearest learner is nearer than the next, over seeds; None from one seed.
+    """Whether the nearest learner is nearer than every other one, over seeds; None from one seed.
 
     By the ratio of their squared distances, seed by seed: distances of seeds differ by orders of magnitude.
     """
-    first, second = (np.log(np.maximum(reading.of(name, "mse"), TINY)) for name in by_distance(reading)[:2])
-    gap = over_seeds(second - first)
-    return None if math.isnan(gap.low) else gap.low > 0
+    first, *others = (np.log(np.maximum(reading.of(name, "mse"), TINY)) for name in by_distance(reading))
+    gaps = [over_seeds(other - first) for other in others]
+    return None if any(math.isnan(gap.low) for gap in gaps) else all(gap.low > 0 for gap in gaps)
 
 
 def nearest_said(reading: Reading) -> str:

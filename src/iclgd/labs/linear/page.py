@@ -112,12 +112,12 @@ def answer(study: Study) -> str:
 def _nearest(study: Study, order: list[str]) -> str:
     if len(order) == 1:
         return f"is held against {order[0]}"
-    first, second = order[:2]
-    gap = difference(metric_by_seed(study, second, "spd"), metric_by_seed(study, first, "spd"))
-    if math.isnan(gap.low):
-        return f"is nearest to {first} of {len(order)} learners"
-    if gap.low <= 0:
-        return f"is not shown to be nearer to {first} than to {second}, of {len(order)} learners"
+    first, *others = order
+    nearest = metric_by_seed(study, first, "spd")
+    gaps = {name: difference(metric_by_seed(study, name, "spd"), nearest) for name in others}
+    level = [name for name, gap in gaps.items() if gap.low <= 0]
+    if level:
+        return f"is not shown to be nearer to {first} than to {level[0]}, of {len(order)} learners"
     return f"is nearest to {first} of {len(order)} learners"
 
 
