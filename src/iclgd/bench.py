@@ -20,6 +20,7 @@ from iclgd.spec import EpisodeSpec, PromptSpec
 from iclgd.tasks.episodes import Episode
 
 FLOOR_QUERIES = 8
+BATCH = 1024  # tokens a batch, padding and label word included
 OTHER_BATCH = 333  # tokens a batch, where the noise floor asks for other batches
 Progress = Callable[[str, int], None]
 Change = list[tuple[int, Tensor]]  # layer, and what training added to a parameter of it (flat, float32)
@@ -45,9 +46,10 @@ class Bench:
         seed: int,
         draw: Callable[[str, EpisodeSpec], Episode],
         progress: Progress,
+        batch: int = BATCH,
     ):
         self.subject, self.episode, self.prompt, self.seed = subject, episode, prompt, seed
-        self.draw, self.progress = draw, progress
+        self.draw, self.progress, self.batch = draw, progress, batch
         self.prompts = self.tokens(episode)
         self._runs: dict[tuple[str, str], Run] = {}
 
@@ -106,9 +108,9 @@ class Bench:
         with learner.learn(self.subject, demos or self.prompts) as predictor:
             if predictor.training is not None and predictor.training.diverged:
                 return Run(None, predictor.training)
-            batch = {} if tokens is None else {"tokens": tokens}
+            batch = self.batch if tokens is None else tokens
             try:
-                trace = predictor.trace(asked, progress=lambda done: self.progress(what, done), **batch)
+                trace = predictor.trace(asked, batch, lambda done: self.progress(what, done))
             except NotFinite as refusal:
                 if predictor.training is None:
                     raise

@@ -158,7 +158,7 @@ def one_of(registry: Registry[Any]) -> Any:
 
 
 def some_of(registry: Registry[Any], usual: Iterable[str]) -> Any:
-    """The type of a field that holds several, without repeats; the word `default` stands for the usual ones."""
+    """The type of a field that holds several, without repeats; `default` stands for the usual ones, `none` for none."""
     usual = tuple(usual)
 
     def parse(given: Any) -> Any:
@@ -166,7 +166,7 @@ def some_of(registry: Registry[Any], usual: Iterable[str]) -> Any:
         given = [given] if isinstance(given, dict | Choice) or dataclasses.is_dataclass(given) else given
         words: list[Any] = []
         for one in given:
-            words += usual if one == "default" else [one]
+            words += usual if one == "default" else [] if one == "none" else [one]
         chosen = tuple(dict.fromkeys(parse_one(one, registry) for one in words))
         labels = [choice.label for choice in chosen]
         if twice := [label for label in labels if labels.count(label) > 1]:

@@ -95,3 +95,10 @@ def test_a_request_that_cannot_be_met_is_refused_in_a_sentence(given, sentence):
         spec(**given)
     assert sentence in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_nulls_can_be_left_out_and_batches_change_no_key():
+    assert spec(nulls="none").nulls == ()
+    tools = Tools()
+    keys = [[_job(cell, tools).key for cell in spec(batch_tokens=size).cells()] for size in (1024, 64)]
+    assert keys[0] == keys[1]

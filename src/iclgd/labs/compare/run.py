@@ -55,7 +55,8 @@ def bench_of(spec: CompareCell, tools: Tools) -> Bench:
 
     def make() -> Bench:
         subject, episode = tools.subject(spec.model), tools.episode(spec.task, spec.episode)
-        return Bench(subject, episode, spec.prompt, spec.episode.seed, tools.episode, tools.progress)
+        lent = (tools.episode, tools.progress, spec.batch_tokens)
+        return Bench(subject, episode, spec.prompt, spec.episode.seed, *lent)
 
     return tools.shared(("bench", spec.model, spec.task, spec.episode, spec.prompt), make)
 

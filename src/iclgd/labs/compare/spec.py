@@ -41,6 +41,7 @@ class CompareCell(Spec):
     nulls: some_of(NULLS, USUAL_NULLS) = ()  # type: ignore[valid-type]
     contrast: bool = False
     floor: bool = False
+    batch_tokens: int = option(1024, "Tokens a batch: last bits depend on it, as on threads.", keyed=False, ge=1)
 
 
 class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
@@ -63,9 +64,12 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     )
     rates: Rates = option((), "Learning rates for every learner that has one.  [default: the learner's own]")
     metrics: some_of(METRICS, USUAL_METRICS) = option("default", "Metrics.  [default: all of this package]")  # type: ignore[valid-type]
-    nulls: some_of(NULLS, USUAL_NULLS) = option("default", "Nulls.  [default: all of this package]")  # type: ignore[valid-type]
+    nulls: some_of(NULLS, USUAL_NULLS) = option("default", "Nulls, or none.  [default: all of this package]")  # type: ignore[valid-type]
     contrast: bool = option(True, "Train on wrong labels too, and compare what labels alone change.")
     floor: bool = option(True, "Compute updates again in other batches and wider precision, on the first seed.")
+    batch_tokens: int = option(
+        1024, "Tokens in a batch of queries; fewer where memory is short. Changes last bits only.", keyed=False, ge=1
+    )
     position: Position = option("prompt", "Where the tables of the terminal are measured.", keyed=False)
 
     @model_validator(mode="before")
@@ -139,6 +143,7 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
             prompt=self.prompt_spec(),
             metrics=self.metrics,
             contrast=self.contrast,
+            batch_tokens=self.batch_tokens,
             floor=self.floor and first and seed == self.seeds[0],
         )
         nulls = tuple(null for null in self.nulls if first or not null.registry[null.name].trains)
