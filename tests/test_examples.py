@@ -70,7 +70,7 @@ def test_metric_null_and_task_are_known_by_their_plugins(place):
     plugins = ("--plugin", f"{EXAMPLES / 'metric.py'},{EXAMPLES / 'null.py'}", "--plugin", EXAMPLES / "task.py")
     given = ("--metrics", "signs,SimAOU", "--nulls", "other-layer:step=2", "--task", "colours", "--learners", "gd")
     out = compare(place, *plugins, *given)
-    assert "another layer's update step=2" in out
+    assert "another layer's update (step=2)" in out
     assert "same sign" in out
 
 

@@ -160,7 +160,7 @@ def test_more_demonstrations_than_the_training_split_has_are_refused(capsys, tmp
 @pytest.mark.parametrize(
     "given, complaint",
     [
-        (("--k", "-1"), "--k must be at least 0, not -1."),
+        (("--k", "-1"), "--k must be at least 1, not -1."),
         (("--k", "many"), '--k takes a whole number, not "many".'),
         (("--queries", "0"), "--queries must be at least 1, not 0."),
         (("--seed", str(2**32)), "--seed"),

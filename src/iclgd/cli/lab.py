@@ -132,7 +132,7 @@ def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
         record = {"lab": name, "spec": spec.model_dump(mode="json"), "cells": list(study.keys), **page.plain()}
         say(json.dumps(record, ensure_ascii=False, allow_nan=False))
         return
-    say(page.text(full, window()))
+    say(page.text(full, window() or 100))
     say()
     if out:
         say(f"page     {Path(out) / 'index.html'}" + ("" if full else "  (--full prints all of it)"))

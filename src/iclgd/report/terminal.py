@@ -1,5 +1,6 @@
 """The terminal: what is said on it, and progress on the error stream."""
 
+import os
 import shutil
 import sys
 import time
@@ -17,8 +18,10 @@ def say(text: str = "") -> None:
     print(visible(text))
 
 
-def window() -> int:
-    """Columns of the terminal; 100 where there is none."""
+def window() -> int | None:
+    """Columns of the terminal, or what COLUMNS says; none in a pipe, where a row stays a line."""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+        return None
     return shutil.get_terminal_size((100, 24)).columns
 
 

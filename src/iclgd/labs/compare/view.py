@@ -33,8 +33,10 @@ def is_control(null: str) -> bool:
 
 
 def title_of(null: str) -> str:
-    """What a null is called where people read it."""
-    return str(NULLS[null.split()[0]].title) or null if null.split()[0] in NULLS else null
+    """What a null is called where people read it, with the options that are not the default."""
+    kind, _, options = null.partition(" ")
+    title = str(NULLS[kind].title) or kind if kind in NULLS else kind
+    return f"{title} ({options})" if options else title
 
 
 @dataclass(frozen=True, eq=False)
