@@ -50,7 +50,8 @@ def test_a_lab_that_leaves_no_folder_unasked_does_not_say_that_it_does(capsys):
     assert "runs/<what>" in run(capsys, "trace", "--help")[1]
 
 
-def test_known_spells_options_as_they_are_typed_and_tells_two_kinds_of_learner_apart(capsys):
+def test_known_spells_options_as_they_are_typed_and_tells_two_kinds_of_learner_apart(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     said = run(capsys, "known")[1]
     assert "clip=none" in said
     assert "learner of iclgd linear train" in said
