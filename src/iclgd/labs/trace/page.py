@@ -5,7 +5,8 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from iclgd.metrics.statistics import interval, share_interval
+from iclgd.metrics.estimates import estimates
+from iclgd.metrics.statistics import share_interval
 from iclgd.metrics.updates import update_size
 from iclgd.prompts import POSITIONS, WHERE
 from iclgd.report.figures import COLOURS, band, figure, styled
@@ -90,7 +91,8 @@ def _sizes(study: Study, position: str) -> list[Number]:
         torch.from_numpy(study.arrays(quantity="outputs", learner=learner)[0].at(position=position).values)
         for learner in ("zero-shot", "icl")
     ]
-    return [Number(float(column.nanmean()), *interval(column), 2) for column in update_size(*outputs).T]
+    found = estimates(update_size(*outputs).numpy()[None])  # one draw: intervals over queries
+    return [Number(one.mean, one.low, one.high, 2) for one in found]
 
 
 def _layers(sizes: dict[str, list[Number]]) -> Table:
