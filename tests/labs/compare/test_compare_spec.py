@@ -102,3 +102,13 @@ def test_nulls_can_be_left_out_and_batches_change_no_key():
     tools = Tools()
     keys = [[_job(cell, tools).key for cell in spec(batch_tokens=size).cells()] for size in (1024, 64)]
     assert keys[0] == keys[1]
+
+
+def test_every_task_and_draw_has_untrained_weights_of_its_own_whatever_stands_beside_it():
+    def seeds(**given):
+        cells = spec(init="random", **given).cells()
+        return {(cell.labels["task"], cell.labels["seed"]): cell.spec.model.init_seed for cell in cells}
+
+    many = seeds(task="sentiment,kinds,sst2", seeds=3)
+    assert len(set(many.values())) == len(many) == 9
+    assert seeds(task="kinds", seeds="2,").items() <= many.items()

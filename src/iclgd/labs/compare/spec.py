@@ -1,5 +1,6 @@
 """What `compare` is asked for, and the cells it is made of."""
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,6 +24,11 @@ USUAL_NULLS = (
 )
 Position = Literal["prompt", "label"]
 Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given)))), TASKS]
+
+
+def untrained_seed(task: str, seed: int) -> int:
+    """Every task and draw has untrained weights of its own: shared ones would make tasks agree by chance."""
+    return int.from_bytes(sha256(f"{task} {seed}".encode()).digest()[:4], "big")
 
 
 class CompareCell(Spec):
@@ -122,8 +128,8 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     def cells(self) -> list[Cell]:
         """The cells, model by model, so that each is loaded once.
 
-        An untrained model's weights change with the seed, as in the papers. Nulls that train are asked of the first
-        initialisation, the noise floor of its first seed.
+        An untrained model's weights change with the seed, as in the papers, and with the task. Nulls that train are
+        asked of the first initialisation, the noise floor of its first seed.
         """
         return [
             cell
@@ -137,7 +143,7 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
         """The cells of one episode: the prompted learners, each trained one, each pair."""
         first = init == self.init[0]
         base = CompareCell(
-            model=self.model_spec(init, 0 if init == "trained" else seed),
+            model=self.model_spec(init, 0 if init == "trained" else untrained_seed(self.task_titles[task], seed)),
             task=task,
             episode=self.episode_spec(seed),
             prompt=self.prompt_spec(),
