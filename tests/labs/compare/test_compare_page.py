@@ -251,3 +251,17 @@ def test_a_layer_counts_in_a_difference_only_where_both_sides_know_it():
     found = comparison.difference(["sentiment"], "prompt", base, {**base, "null": "other-query"})
     assert abs(found.estimate.mean) < 0.002
     assert found.verdict == "undecided"
+
+
+def test_no_interval_reaches_below_what_the_quantity_can_be():
+    def plant(cell: Cell, random: np.random.Generator):
+        seed = int(cell.labels["seed"])
+        return (
+            [likeness(0.9 * seed, random, spread=0, metric="label-share", learner="icl")]
+            if len(cell.labels) == 3
+            else []
+        )
+
+    comparison = planted(plant, **{**FIELDS, "init": "trained", "seeds": 2})
+    found = comparison.estimate(["sentiment"], "prompt", init="trained", learner="icl", metric="label-share")
+    assert (found.mean, found.low) == (pytest.approx(0.45), 0)

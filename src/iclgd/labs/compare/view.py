@@ -1,7 +1,7 @@
 """The cells of a comparison brought together: values over tasks, seeds, queries and layers; estimates, differences."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -121,11 +121,19 @@ class Comparison:
         flat = (_mean(values, -1) if values.ndim == 4 else values)[..., None]
         if (metric := self._metric(labels)) is not None and metric.by == "query" and metric.bounds == (0, 1):
             return shares(flat)[0]
-        return estimates(flat, self.bounds(labels))[0]
+        return self._within(estimates(flat, self.bounds(labels))[0], labels)
+
+    def _within(self, found: Estimate, labels: Labels) -> Estimate:
+        """No interval reaches below what the quantity can be."""
+        metric = self._metric(labels)
+        return (
+            found if metric is None or found.low != found.low else replace(found, low=max(found.low, metric.bounds[0]))
+        )
 
     def by_layer(self, tasks: Sequence[str], position: str, **labels: str) -> list[Estimate]:
         values = self.values(tasks, position, **labels)
-        return estimates(values, self.bounds(labels)) if values.size else []
+        found = estimates(values, self.bounds(labels)) if values.size else []
+        return [self._within(one, labels) for one in found]
 
     def everywhere(self, **labels: str) -> bool:
         """Whether every task and every draw has it."""
