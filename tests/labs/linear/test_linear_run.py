@@ -118,3 +118,12 @@ def test_a_transformer_with_an_mlp_learns_sine_in_context_as_well_as_gd_on_learn
     found = results(task="sine", seeds=2, batch=128, steps=3000)
     assert max(losses(found)) < 0.1 * 0.05  # a tenth of half the mean square of the targets
     assert min(cosines(found, "gd ×1 on learned features")) > 0.9
+
+
+def test_families_without_closed_forms_are_tuned_on_enough_episodes_for_their_parameters():
+    from iclgd.labs.linear.exam import tuning_episodes
+    from iclgd.tasks.regression import FAMILIES
+
+    assert tuning_episodes(FAMILIES["gaussian"](10, 1, 10, 0.0), 10) == 2000
+    assert tuning_episodes(FAMILIES["tree"](10, 1, 10, 0.0), 10) == 20_000
+    assert tuning_episodes(FAMILIES["tree"](2, 1, 10, 0.0), 2) == 2000
