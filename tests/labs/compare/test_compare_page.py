@@ -265,3 +265,11 @@ def test_no_interval_reaches_below_what_the_quantity_can_be():
     comparison = planted(plant, **{**FIELDS, "init": "trained", "seeds": 2})
     found = comparison.estimate(["sentiment"], "prompt", init="trained", learner="icl", metric="label-share")
     assert (found.mean, found.low) == (pytest.approx(0.45), 0)
+
+
+def test_the_difference_of_right_and_wrong_labels_is_between_these_two():
+    table = Evidence(planted(world(right=0.9, wrong=0.3), **FIELDS), "prompt").differences(["sentiment"], "accuracy")
+    found = {row[0]: row[1].value for row in table.rows}
+    assert found["gd 0.001: right − wrong labels"] == pytest.approx(0.6)
+    assert found["icl: right − wrong labels"] == pytest.approx(0.4)
+    assert found["icl − zero-shot"] == pytest.approx(0.3)
