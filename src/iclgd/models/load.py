@@ -12,7 +12,7 @@ from iclgd.errors import Refusal
 from iclgd.models.cache import digest
 from iclgd.models.embedded import EMBEDDED, fetch, gguf_path, is_cached
 from iclgd.models.gguf import conversion_folder, converted, is_whole
-from iclgd.models.identity import check_model
+from iclgd.models.identity import cached_commit, check_model
 from iclgd.models.subject import Subject
 from iclgd.models.untrained import reinitialise
 from iclgd.spec import ModelSpec
@@ -69,7 +69,7 @@ def recheck(spec: ModelSpec) -> None:
 
 
 def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
-    options: dict[str, Any] = {"revision": spec.revision, "trust_remote_code": spec.trust_remote_code}
+    options = _hub_options(spec)
     try:
         config = AutoConfig.from_pretrained(source, **options)
         if type(config) not in AutoModelForCausalLM._model_mapping and not spec.trust_remote_code:
@@ -95,10 +95,15 @@ def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
     return model if spec.device_map else model.to(device)
 
 
+def _hub_options(spec: ModelSpec) -> dict[str, Any]:
+    """The snapshot in the cache, where there is one: a newer one would not be the one that keys name."""
+    return {"revision": cached_commit(spec) or spec.revision, "trust_remote_code": spec.trust_remote_code}
+
+
 def _tokenizer(source: str, spec: ModelSpec) -> Any:
     """The tokenizer beside the weights; where there is none, transformers may make one that knows no words."""
     try:
-        found = AutoTokenizer.from_pretrained(source, revision=spec.revision, trust_remote_code=spec.trust_remote_code)
+        found = AutoTokenizer.from_pretrained(source, **_hub_options(spec))
         pieces = set(found(WORDS, add_special_tokens=False)["input_ids"]) - {found.unk_token_id}
     except Exception as error:
         raise Refusal(f"cannot load the tokenizer of {spec.name}: {_first_sentence(error)}") from None
