@@ -13,6 +13,7 @@ PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 # what can change a number, in a folder: weights, configuration, tokenizer, and code that comes with a model
 PARTS = ("*.safetensors", "*.safetensors.index.json", "config.json", "*token*.json", "*.model", "vocab*", "merges.txt")
 CODE = ("*.py",)
+UNTRAINED = 2  # rises when a seed would give other fresh weights
 CAN_BE_GIVEN = (
     "`iclgd models` lists the embedded ones; a folder, a .gguf file or a hub name (owner/name) can be given too."
 )
