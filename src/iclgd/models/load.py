@@ -25,15 +25,19 @@ def load_subject(spec: ModelSpec, note: Note = lambda _: None) -> Subject:
     """The model a spec names, in its dtype and on its device, ready to be traced."""
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
-    torch.set_float32_matmul_precision("highest")  # updates are small differences of large numbers: no TF32
+    torch.set_float32_matmul_precision("highest")  # whether a model can be captured is asked in its full precision
     device = _device(spec)
+    if spec.dtype == "tf32" and device.type != "cuda":
+        raise Refusal("tf32 is the arithmetic of a GPU: set `dtype` to float32 or bfloat16.")
     source = resolve(spec, note)
     note(f"loading {spec.name}")
     model = _model(source, spec, device)
     if spec.init != "trained":
         reinitialise(model, spec.init, spec.init_seed)
     _refuse_bad_weights(model, spec.name)
-    return Subject(model, _tokenizer(source, spec), spec.name)
+    subject = Subject(model, _tokenizer(source, spec), spec.name)
+    torch.set_float32_matmul_precision("high" if spec.dtype == "tf32" else "highest")
+    return subject
 
 
 def resolve(spec: ModelSpec, note: Note = lambda _: None) -> str:
@@ -77,7 +81,7 @@ def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
         loader: Any = AutoModelForCausalLM
         model, info = loader.from_pretrained(
             source,
-            dtype=getattr(torch, spec.dtype),
+            dtype=torch.float32 if spec.dtype == "tf32" else getattr(torch, spec.dtype),
             attn_implementation="eager",
             use_safetensors=None if spec.allow_pickle else True,
             device_map=spec.device_map,
