@@ -14,13 +14,12 @@ from iclgd.metrics.compared import Compared, Metric
 from iclgd.models.layout import Slot
 from iclgd.models.precision import WIDER, CannotWiden
 from iclgd.models.subject import Subject
-from iclgd.models.traces import NotFinite, Trace, Training
+from iclgd.models.traces import RANKED, NotFinite, Trace, Training
 from iclgd.prompts import POSITIONS, Prompts, build_prompts
 from iclgd.spec import EpisodeSpec, PromptSpec
 from iclgd.tasks.episodes import Episode
 
 FLOOR_QUERIES = 8
-BATCH = 1024  # tokens a batch, padding and label word included
 OTHER_BATCH = 333  # tokens a batch, where the noise floor asks for other batches
 Progress = Callable[[str, int], None]
 Change = list[tuple[int, Tensor]]  # layer, and what training added to a parameter of it (flat, float32)
@@ -46,10 +45,12 @@ class Bench:
         seed: int,
         draw: Callable[[str, EpisodeSpec], Episode],
         progress: Progress,
-        batch: int = BATCH,
+        batch: int | None = None,  # tokens, padding and label word included; None: what memory holds
+        ranked: int = RANKED,
     ):
         self.subject, self.episode, self.prompt, self.seed = subject, episode, prompt, seed
-        self.draw, self.progress, self.batch = draw, progress, batch
+        self.draw, self.progress, self.batch, self.ranked = draw, progress, batch, ranked
+        self.lowered: int | None = None  # tokens of a batch, where memory did not hold what was asked for
         self.prompts = self.tokens(episode)
         self._runs: dict[tuple[str, str], Run] = {}
 
@@ -110,18 +111,21 @@ class Bench:
                 return Run(None, predictor.training)
             batch = self.batch if tokens is None else tokens
             try:
-                trace = predictor.trace(asked, batch, lambda done: self.progress(what, done))
+                trace = predictor.trace(asked, batch, lambda done: self.progress(what, done), self.ranked)
             except NotFinite as refusal:
                 if predictor.training is None:
                     raise
                 return Run(None, replace(predictor.training, diverged=str(refusal).rstrip(".")))
+            if trace.lowered is not None:
+                self.batch = self.lowered = trace.lowered
             return Run(trace, predictor.training, changes(predictor.slots))
 
     # measuring
 
     def facts(self) -> dict[str, object]:
         """What was run, in numbers a person may want to check."""
-        return {
+        lowered = {} if self.lowered is None else {"batch_tokens_lowered_to": self.lowered}
+        return lowered | {
             "task": self.episode.task.name,
             "origin": self.episode.origin,
             "capture": self.subject.capture,

@@ -1,5 +1,7 @@
 """Traces: what is kept at the named positions, and that it is what the model did."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -9,7 +11,7 @@ from iclgd.errors import Refusal
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.metrics.updates import update_size
 from iclgd.models.subject import Subject
-from iclgd.models.traces import Predictor, batches
+from iclgd.models.traces import Predictor, batches, log_probabilities
 from iclgd.prompts import Demo, Prompts
 from tiny import tiny_model, tiny_subject, tiny_tokenizer, tokens
 
@@ -141,3 +143,46 @@ def test_a_query_behind_demonstrations_longer_than_a_window_keeps_its_own_positi
     traces = [Predictor(subject, subject.encode([*start, *near])).trace(asked) for start in (far, far[::-1])]
     torch.testing.assert_close(traces[0].outputs[:, 0], traces[1].outputs[:, 0], rtol=1e-5, atol=1e-6)
     assert not torch.allclose(traces[0].outputs[:, 1], traces[1].outputs[:, 1], rtol=1e-3)
+
+
+@pytest.mark.parametrize("labels", [((5,), (6,)), ((5, 7), (6,)), ((5, 7), (5, 8, 4), (6,))])
+def test_queries_without_content_are_scored_like_any_other(labels):
+    subject, asked = tiny_subject("llama"), replace(prompts(labels), blanks=((30, 31), (32,)))
+    with InContext().learn(subject, asked) as predictor:
+        trace = predictor.trace(asked)
+    model = tiny_model("llama")
+    for b, blank in enumerate(asked.blanks):
+        for i, label in enumerate(labels):
+            wanted = log_probability(model, asked.context + blank, label)
+            assert float(trace.blanks[b, i]) == pytest.approx(wanted, abs=1e-5)
+    assert trace.blanks.shape == (2, len(labels))
+    assert len(trace.scores) == len(trace.outputs) == len(QUERIES)
+
+
+@pytest.mark.parametrize("labels, passes", [(((5,), (6,)), 1), (((5, 7), (6,), (6, 8)), 2)], ids=["one", "many"])
+def test_labels_and_queries_without_content_share_their_passes(labels, passes, monkeypatch):
+    """One pass that is captured; one more for all labels, where a label has more than one token."""
+    subject, asked = tiny_subject("llama"), replace(prompts(labels), blanks=((30, 31), (32,)))
+    run, counted = Subject.run, []
+    monkeypatch.setattr(Subject, "run", lambda *given, **more: counted.append(1) or run(*given, **more))
+    Predictor(subject, None).trace(asked)
+    assert len(counted) == passes
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma2", "bloom"])
+def test_attention_to_the_context_is_kept_of_the_first_queries_alone(architecture):
+    subject, asked = tiny_subject(architecture), prompts()
+    with InContext().learn(subject, asked) as predictor:
+        every, first, none = (predictor.trace(asked, ranked=count) for count in (3, 2, 0))
+    assert every.context.shape[::3] == (3, len(asked.context))
+    assert [len(trace.context) for trace in (first, none)] == [2, 0]
+    assert [len(trace.vectors) for trace in (first, none)] == [2, 0]
+    for name in ("context", "vectors"):
+        torch.testing.assert_close(getattr(first, name), getattr(every, name)[:2])
+    assert torch.equal(first.outputs, every.outputs)
+
+
+def test_log_probabilities_are_those_of_the_whole_table():
+    logits = torch.randn(3, 4, 50).double()
+    twin = logits.log_softmax(-1)[..., [7, 0, 49]]
+    torch.testing.assert_close(log_probabilities(logits, [7, 0, 49]), twin, rtol=0, atol=1e-12)

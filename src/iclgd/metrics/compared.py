@@ -15,7 +15,6 @@ from iclgd.models.traces import Trace, Training
 from iclgd.prompts import Prompts
 
 Of = Literal["update", "trace", "training"]
-KENDALL_QUERIES = 100  # as many as Dai 2022's code takes
 Values = Float[Tensor, "query layer"] | Float[Tensor, " query"] | Bool[Tensor, " query"]
 
 
@@ -59,7 +58,7 @@ class Compared:
 
     @property
     def answers(self) -> Tensor:
-        return torch.tensor(self.zero.answers)
+        return torch.tensor(self.zero.answers, device=self.zero.scores.device)
 
 
 @dataclass(frozen=True)
@@ -168,15 +167,13 @@ def label_share(seen: Compared) -> Tensor:
 
 @metric("Kendall's τ", of="training")
 def tau(seen: Compared) -> Tensor:
-    """On the first queries; nan for what did not train."""
-    few = slice(KENDALL_QUERIES)
-    icl, tuned = (trace for trace in (seen.icl, seen.tuned))
+    """On the first queries, of which reading's context was kept; nan for what did not train."""
+    read = seen.icl.context[:, :, seen.position]
     if seen.training is None:
-        return torch.full(icl.context[few, :, seen.position].shape[:2], torch.nan, dtype=torch.float64)
-    trained = seen.training.vectors[: len(seen.prompts.demos)]
-    return training_token_tau(
-        icl.context[few, :, seen.position], seen.prompts.context_demos, tuned.vectors[few, :, seen.position], trained
-    )
+        return torch.full(read.shape[:2], torch.nan, dtype=torch.float64, device=read.device)
+    trained = [demo.to(read.device) for demo in seen.training.vectors[: len(seen.prompts.demos)]]
+    tested = seen.tuned.vectors[: len(read), :, seen.position]
+    return training_token_tau(read, seen.prompts.context_demos, tested, trained)
 
 
 @metric("accuracy", "query", (0, 1), alone=True)
@@ -193,7 +190,7 @@ def calibrated(seen: Compared) -> Tensor:
 def contextual(seen: Compared) -> Tensor:
     """nan where a template has no tokens without content: there is nothing to calibrate with."""
     if not len(seen.tuned.blanks):
-        return torch.full((len(seen.tuned.scores),), torch.nan)
+        return seen.tuned.scores.new_full((len(seen.tuned.scores),), torch.nan)
     return right(contextual_calibration(seen.tuned.scores, seen.tuned.blanks), seen.answers)
 
 

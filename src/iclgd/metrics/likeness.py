@@ -61,7 +61,7 @@ def centred_maps(updates: Maps, lengths: Int[Tensor, " query"]) -> Maps:
     """The same for attention logits, aligned at the last key, where the template's own words are; 0 beyond."""
     width = updates.shape[-1]
     shift = width - lengths  # to the right, query by query
-    places = torch.arange(width)
+    places = torch.arange(width, device=updates.device)
     index = (places[None, :] - shift[:, None]) % width  # [query, key]
     there = places[None, :] >= shift[:, None]
     aligned = updates.gather(-1, index[:, None, None, :].expand_as(updates)) * there[:, None, None, :]

@@ -5,21 +5,23 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from iclgd.metrics import noise
 from iclgd.metrics.likeness import Maps, sim_aou, sim_aou_norm
 
 
 def isotropic(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
     """A trace whose updates have the sizes of the tuned ones (along the last axis) and random directions."""
-    noise = torch.from_numpy(np.random.RandomState(seed).standard_normal(tuned.shape))
-    size = torch.linalg.vector_norm(tuned.double() - zero.double(), dim=-1, keepdim=True)
-    return zero.double() + noise * size / torch.linalg.vector_norm(noise, dim=-1, keepdim=True)
+    return _directed(zero, tuned, noise.normal(tuned.shape, seed, tuned.device))
 
 
 def isotropic_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
     """The same for attention logits: no noise where there is no key."""
-    noise = torch.from_numpy(np.random.RandomState(seed).standard_normal(tuned.shape)) * keys[:, None, None, :]
+    return _directed(zero, tuned, noise.normal(tuned.shape, seed, tuned.device) * keys[:, None, None, :])
+
+
+def _directed(zero: Tensor, tuned: Tensor, random: Tensor) -> Tensor:
     size = torch.linalg.vector_norm(tuned.double() - zero.double(), dim=-1, keepdim=True)
-    return zero.double() + noise * size / torch.linalg.vector_norm(noise, dim=-1, keepdim=True)
+    return zero.double() + random * size / torch.linalg.vector_norm(random, dim=-1, keepdim=True)
 
 
 def uniform(zero: Tensor, seed: int) -> Tensor:
@@ -28,7 +30,7 @@ def uniform(zero: Tensor, seed: int) -> Tensor:
     All of them are positive, so it measures only the mean component of the other update. Returned as a trace, so that
     its update is exactly that.
     """
-    return zero.double() + torch.from_numpy(np.random.RandomState(seed).uniform(size=zero.shape))
+    return zero.double() + noise.uniform(zero.shape, seed, zero.device)
 
 
 def partners(count: int, seed: int) -> np.ndarray:
@@ -43,19 +45,20 @@ def other_query(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
     """A trace in which each query has the update of another one; nan where there is only one query."""
     if len(tuned) < 2:
         return torch.full_like(zero, torch.nan, dtype=torch.float64)
-    return zero.double() + (tuned.double() - zero.double())[partners(len(tuned), seed)]
+    partner = torch.from_numpy(partners(len(tuned), seed)).to(tuned.device)
+    return zero.double() + (tuned.double() - zero.double())[partner]
 
 
 def other_query_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
     """The same for attention logits: aligned at the last token, where the template's own words are; 0 beyond."""
     if len(tuned) < 2:
         return torch.full_like(zero, torch.nan, dtype=torch.float64)
-    update, made = tuned.double() - zero.double(), zero.double().clone()
-    lengths = keys.sum(-1).tolist()
-    for query, partner in enumerate(partners(len(tuned), seed)):
-        own, length = lengths[query], min(lengths[query], lengths[partner])
-        made[query, ..., own - length : own] += update[partner, ..., lengths[partner] - length : lengths[partner]]
-    return made
+    partner = torch.from_numpy(partners(len(tuned), seed)).to(tuned.device)
+    lengths = keys.sum(-1)
+    there = torch.arange(keys.shape[-1], device=keys.device) + (lengths[partner] - lengths)[:, None]  # query key
+    update = (tuned.double() - zero.double())[partner]
+    moved = update.gather(-1, there.clamp(0, keys.shape[-1] - 1)[:, None, None, :].expand_as(update))
+    return zero.double() + moved * ((there >= 0) & keys)[:, None, None, :]
 
 
 def noise_score(metric: str, ratio: float, dim: int, draws: int, seed: int) -> Float[Tensor, " draw"]:

@@ -25,7 +25,7 @@ def batch_calibration(scores: LabelScores) -> LabelScores:
 
 
 def right(scores: LabelScores, answers: Int[Tensor, " query"]) -> Bool[Tensor, " query"]:
-    return scores.argmax(-1) == answers
+    return scores.argmax(-1) == answers.to(scores.device)
 
 
 def agreement(a: LabelScores, b: LabelScores) -> Bool[Tensor, " query"]:

@@ -15,7 +15,9 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
-from transformers.masking_utils import eager_mask
+from transformers.masking_utils import causal_mask_function, eager_mask
+
+from iclgd.models.attention import Kernel, kernel_for, masked, merged, scores_of, summed_scores, weighted, weights_of
 
 NAME = "iclgd"
 
@@ -53,22 +55,39 @@ class Heads:
 class Tape:
     """What one forward pass is asked to keep of its attention, and what it kept.
 
-    ``rows`` are token indices of the input, one set for each sequence; ``logits`` are the scaled (and soft-capped,
-    where the model does that) scores before the mask and the softmax, of those rows, over prefix and own tokens.
+    ``rows`` are token indices of the input, one set for each sequence. ``logits`` are the scaled (and soft-capped,
+    where the model does that) scores before the mask and the softmax, of those rows, over the sequence's own tokens;
+    ``context`` those over the prefix, summed over heads, of the sequences named by ``ranked`` (None: of all).
     Given a dictionary, ``heads`` keeps all of the attention at those rows; ``modification`` changes it on the way.
     """
 
     rows: Int[Tensor, "batch row"]
     prefix: "Prefix | None" = None
+    ranked: Int[Tensor, " sequence"] | None = None
     logits: dict[int, Float[Tensor, "batch row head key"]] = field(default_factory=dict)
+    context: dict[int, Float[Tensor, "sequence row prefix"]] = field(default_factory=dict)
     heads: dict[int, Heads] | None = None
     modification: Modification | None = None
 
     def keep(self, layer: int, scores: Float[Tensor, "batch head query key"]) -> None:
-        self.logits[layer] = self.pick(scores).transpose(1, 2)
+        """Of scores over prefix and own tokens."""
+        own = scores.shape[2]
+        self.logits[layer] = self.pick(scores[..., -own:]).transpose(1, 2)
+        before = scores[..., :-own] if self.ranked is None else scores[self.ranked.to(scores.device), ..., :-own]
+        self.context[layer] = self.pick(before, self.ranked).sum(1)
 
-    def pick(self, states: Float[Tensor, "batch head query dim"]) -> Float[Tensor, "batch head row dim"]:
-        rows = self.rows.to(states.device)
+    def keep_merged(
+        self, layer: int, query: Tensor, own: Float[Tensor, "batch head query key"], keys: Tensor, scaling: float
+    ) -> None:
+        """Of own scores; those over the prefix are computed for the rows that are kept, and no others."""
+        self.logits[layer] = self.pick(own).transpose(1, 2)
+        asked = query if self.ranked is None else query[self.ranked.to(query.device)]
+        self.context[layer] = summed_scores(self.pick(asked, self.ranked), keys) * scaling
+
+    def pick(
+        self, states: Float[Tensor, "some head query dim"], of: Tensor | None = None
+    ) -> Float[Tensor, "some head row dim"]:
+        rows = (self.rows if of is None else self.rows[of.to(self.rows.device)]).to(states.device)
         return states.gather(2, rows[:, None, :, None].expand(-1, states.shape[1], -1, states.shape[3]))
 
 
@@ -117,94 +136,89 @@ def attention(
     s_aux: Tensor | None = None,
     tape: Tape | None = None,
     **_: Any,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """softmax(q·k·scaling + mask) v, as the models' own eager code computes it, kept on the tape.
 
     Keys may be grouped (fewer key heads than heads); ``softcap`` is Gemma-2's c·tanh(s/c); ``s_aux`` holds GPT-OSS's
     sinks, one more score per head that takes weight and gives nothing. With a prefix on the tape, the scores over its
-    one copy stand in front of those over the own tokens; the mask already covers both. The softmax runs in float32
-    or better, in float64 for a float64 model.
+    one copy stand in front of those over the own tokens; where every row sees all of it and nothing of the attention
+    is to be changed or looked into whole, they are never in memory (see attention.py). The mask covers the last keys
+    (see `mask`). The softmax runs in float32 or better, in float64 for a float64 model.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     layer = int(module.layer_idx)  # type: ignore[arg-type]
     prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
     modification = tape.modification if tape is not None else None
+    kernel = _kernel(query, key, attention_mask, softcap, tape)
+    if kernel is not None:
+        assert tape is not None
+        assert prefix is not None
+        own = scores_of(query, key, None, scaling)
+        tape.keep_merged(layer, query, own, prefix[0], scaling)
+        output = merged(query, masked(own, attention_mask), value, prefix, scaling, s_aux, kernel)
+        return output.transpose(1, 2).contiguous(), None
     if modification is not None:
         key, value = modification.states(key, value)
         prefix = modification.states(*prefix) if prefix is not None else None
-
-    scores = _scores(query, key, prefix, scaling)
+    scores = scores_of(query, key, prefix, scaling)
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
     if tape is not None:
         tape.keep(layer, scores)
-    if attention_mask is not None:
-        scores = scores + attention_mask
-    weights = _weights(scores, s_aux, query.dtype)
+    scores = masked(scores, attention_mask)
+    weights = weights_of(scores, s_aux, query.dtype)
     if modification is not None:
         weights = modification.weights(weights, scores)
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
-
-    output = _weighted(weights, value, prefix)
+    output = weighted(weights, value, prefix)
     if tape is not None and tape.heads is not None:
-        both = (key, value) if prefix is None else _joined(prefix, key, value)
+        both = _joined(prefix, key, value)
         tape.heads[layer] = Heads(tape.pick(query), *both, tape.pick(scores), s_aux, scaling, tape.pick(output))
     return output.transpose(1, 2).contiguous(), weights
 
 
-def _scores(query: Tensor, key: Tensor, prefix: tuple[Tensor, Tensor] | None, scaling: float) -> Tensor:
-    """q·k·scaling over prefix and own tokens."""
-    own = query @ repeat(key, query.shape[1] // key.shape[1]).transpose(2, 3) * scaling  # batch head query own
-    return own if prefix is None else torch.cat([shared_scores(query, prefix[0]) * scaling, own], dim=-1)
+def _kernel(query: Tensor, key: Tensor, mask: Tensor | None, softcap: float | None, tape: Tape | None) -> Kernel | None:
+    """The fused kernel for rows behind a prefix, where nothing hides it from any of them or asks for its scores."""
+    if tape is None or tape.prefix is None or tape.modification is not None or tape.heads is not None:
+        return None
+    hidden = mask is not None and mask.shape[-1] > key.shape[2]
+    return None if hidden or softcap is not None else kernel_for(query, tape.prefix.length)
 
 
-def _weights(scores: Float[Tensor, "batch head query key"], sinks: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """The softmax, in float32 or better; sinks take their share of it."""
-    precise = torch.promote_types(dtype, torch.float32)
-    if sinks is None:
-        return torch.softmax(scores, dim=-1, dtype=precise).to(dtype)
-    more = sinks.reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
-    scores = torch.cat([scores, more.to(scores.dtype)], dim=-1)
-    return torch.softmax(scores, dim=-1, dtype=precise).to(dtype)[..., :-1]
-
-
-def _weighted(weights: Tensor, value: Tensor, prefix: tuple[Tensor, Tensor] | None) -> Tensor:
-    """The weighted sum of the values of prefix and own tokens."""
-    own = value.shape[2]
-    output = weights[..., -own:] @ repeat(value, weights.shape[1] // value.shape[1])
-    return output if prefix is None else output + shared_values(weights[..., :-own], prefix[1])
-
-
-def _joined(prefix: tuple[Tensor, Tensor], key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+def _joined(prefix: tuple[Tensor, Tensor] | None, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    if prefix is None:
+        return key, value
     keys, values = (
         torch.cat([part.expand(len(own), -1, -1, -1), own], 2) for part, own in zip(prefix, (key, value), strict=True)
     )
     return keys, values
 
 
-def repeat(states: Float[Tensor, "batch keyhead key dim"], groups: int) -> Float[Tensor, "batch head key dim"]:
-    return states if groups == 1 else states.repeat_interleave(groups, dim=1)
+def mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    kv_offset: int = 0,
+    mask_function: Callable[..., Any] = causal_mask_function,
+    attention_mask: Tensor | None = None,
+    use_vmap: bool = False,
+    local_size: int | None = None,
+    **kwargs: Any,
+) -> Tensor | None:
+    """The mask of eager attention, over the pass's own tokens alone where every row sees all that came before them.
 
-
-def shared_scores(
-    query: Float[Tensor, "batch head query dim"], keys: Float[Tensor, "1 keyhead prefix dim"]
-) -> Float[Tensor, "batch head query prefix"]:
-    """q·k against one copy of the prefix: all rows of a key head become one matrix product."""
-    batch, _, queries, dim = query.shape
-    rows = query.unflatten(1, (keys.shape[1], -1)).permute(1, 0, 2, 3, 4).reshape(keys.shape[1], -1, dim)
-    scores = rows @ keys[0].transpose(1, 2)  # keyhead batch·group·query prefix
-    return scores.view(keys.shape[1], batch, -1, queries, keys.shape[2]).permute(1, 0, 2, 3, 4).flatten(1, 2)
-
-
-def shared_values(
-    weights: Float[Tensor, "batch head query prefix"], values: Float[Tensor, "1 keyhead prefix dim"]
-) -> Float[Tensor, "batch head query dim"]:
-    """The weighted sum of one copy of the prefix's values: `shared_scores` with keys and queries swapped."""
-    return shared_scores(weights, values.transpose(2, 3))
+    That is so for causal attention without padding, and in a window that is as long as all there is to see.
+    """
+    asked = {"attention_mask": attention_mask, "use_vmap": use_vmap, "mask_function": mask_function, **kwargs}
+    plain = mask_function is causal_mask_function or (local_size is not None and local_size >= kv_length)
+    if plain and attention_mask is None and not use_vmap and q_length < kv_length:
+        before = kv_length - q_length
+        return eager_mask(1, q_length, q_length, kv_offset=kv_offset + before, **asked)
+    return eager_mask(batch_size, q_length, kv_length, kv_offset=kv_offset, local_size=local_size, **asked)
 
 
 AttentionInterface.register(NAME, attention)
-AttentionMaskInterface.register(NAME, eager_mask)  # without it attention would silently see the future
+AttentionMaskInterface.register(NAME, mask)  # without it attention would silently see the future
 
 
 class Interception(TorchFunctionMode):

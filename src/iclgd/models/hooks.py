@@ -15,11 +15,12 @@ def hooked(modules: Sequence[tuple[nn.Module, Tensor | None]], see: Watch) -> It
 
     def hand_over(layer: int, output: Any, entries: Tensor | None) -> None:
         output = output if isinstance(output, Tensor) else output[0]  # blocks may give more than hidden states
-        see(layer, output if entries is None else output[..., entries.to(output.device)])
+        see(layer, output if entries is None else output[..., entries])
 
     with ExitStack() as stack:
         for layer, (module, entries) in enumerate(modules):
-            handle = module.register_forward_hook(lambda _m, _a, y, layer=layer, e=entries: hand_over(layer, y, e))
+            where = None if entries is None else entries.to(next(module.parameters()).device)
+            handle = module.register_forward_hook(lambda _m, _a, y, layer=layer, e=where: hand_over(layer, y, e))
             stack.callback(handle.remove)
         yield
 

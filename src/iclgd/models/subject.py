@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from iclgd.errors import Refusal
+from iclgd.models.budget import chunk_tokens
 from iclgd.models.capture import NAME, Interception, Modification, Prefix, Tape, expanded_cache, shared_cache
 from iclgd.models.hooks import Watch, announced, hooked
 from iclgd.models.layout import Layout, Part, Slot
@@ -25,10 +26,10 @@ How = Literal["registered", "intercepted"]
 class Captured:
     """What one forward pass did at the rows it was asked about."""
 
-    vocabulary: Float[Tensor, "batch row token"]  # next-token logits
+    vocabulary: Float[Tensor, "batch predicted token"]  # next-token logits
     outputs: Float[Tensor, "batch layer row dim"]  # attention after its output projection, before the residual
     logits: Float[Tensor, "batch layer row head key"]  # scores before mask and softmax, own tokens only
-    context: Float[Tensor, "batch layer row prefix"]  # the same over the prefix, summed over heads
+    context: Float[Tensor, "sequence layer row prefix"]  # the same over the prefix, summed over heads, where asked for
     vectors: Float[Tensor, "batch layer row qdim"]  # query projections, before any rotation by position
     blocks: Float[Tensor, "batch layer row dim"]  # the residual stream after each block
 
@@ -70,28 +71,33 @@ class Subject:
         rows: Int[Tensor, "batch row"],
         prefix: Prefix | None,
         modification: Modification | None = None,
+        predicted: Int[Tensor, "batch predicted"] | None = None,
+        ranked: Int[Tensor, " sequence"] | None = None,
     ) -> Captured:
         """One forward pass over right-padded sequences behind a shared prefix, captured at ``rows``.
 
         Padding on the right needs no mask: attention is causal and the rows asked for come before it. ``modification``
-        changes the attention of these sequences, not the prefix's own, which was encoded before.
+        changes the attention of these sequences, not the prefix's own, which was encoded before. ``predicted`` are the
+        rows whose next token is predicted (None: all of ``rows``), ``ranked`` the sequences whose attention to the
+        context is kept (None: all).
         """
         if modification is not None and self.capture != "registered":
             raise Refusal(f"the attention of {type(self.model).__name__} can be looked at but not changed here.")
-        tape = Tape(rows, prefix if self.capture == "registered" else None, modification=modification)
+        tape = Tape(rows, prefix if self.capture == "registered" else None, ranked, modification=modification)
         outputs: dict[int, Tensor] = {}
         vectors: dict[int, Tensor] = {}
         blocks: dict[int, Tensor] = {}
         current: list[int | None] = [None]
 
-        def at_rows(hidden: Tensor) -> Tensor:
-            return hidden.gather(1, rows.to(hidden.device)[..., None].expand(-1, -1, hidden.shape[-1]))
+        def at_rows(hidden: Tensor, where: Tensor = rows) -> Tensor:
+            return hidden.gather(1, where.to(hidden.device)[..., None].expand(-1, -1, hidden.shape[-1]))
 
         with ExitStack() as stack, torch.no_grad():
             stack.enter_context(self.watched_outputs(lambda layer, y: outputs.__setitem__(layer, at_rows(y))))
             stack.enter_context(self.watched_queries(lambda layer, y: vectors.__setitem__(layer, at_rows(y))))
             stack.enter_context(self.watched_blocks(lambda layer, y: blocks.__setitem__(layer, at_rows(y))))
-            handle = self.layout.unembedding.register_forward_pre_hook(lambda _m, args: (at_rows(args[0]),))
+            asked = rows if predicted is None else predicted
+            handle = self.layout.unembedding.register_forward_pre_hook(lambda _m, args: (at_rows(args[0], asked),))
             stack.callback(handle.remove)
             extra: dict[str, Any] = {}
             if self.capture == "registered":
@@ -103,15 +109,12 @@ class Subject:
                 ids, past_key_values=self._cache(prefix, len(ids)), use_cache=prefix is not None, **extra
             ).logits
         self._assert_all_layers(tape, outputs)
-        own, device, layers = ids.shape[1], vocabulary.device, range(self.layout.layers)
-        return Captured(
-            vocabulary,
-            torch.stack([outputs[layer].to(device) for layer in layers], 1),
-            torch.stack([tape.logits[layer][..., -own:].to(device) for layer in layers], 1),
-            torch.stack([tape.logits[layer][..., :-own].sum(2).to(device) for layer in layers], 1),
-            torch.stack([vectors[layer].to(device) for layer in layers], 1),
-            torch.stack([blocks[layer].to(device) for layer in layers], 1),
-        )
+        kept = (outputs, tape.logits, tape.context, vectors, blocks)
+        return Captured(vocabulary, *(self._stacked(parts, vocabulary.device) for parts in kept))
+
+    def _stacked(self, parts: dict[int, Tensor], device: torch.device) -> Tensor:
+        """What the layers gave, where the next-token logits are: layers may lie on several devices."""
+        return torch.stack([parts[layer].to(device) for layer in range(self.layout.layers)], 1)
 
     @contextmanager
     def watched_outputs(self, see: Watch) -> Iterator[None]:
@@ -189,13 +192,19 @@ class Subject:
             logits = self.model(ids, use_cache=False).logits
             torch.autograd.grad(logits.sum(), [slot.parameter for slot in slots])
 
-    def encode(self, ids: Sequence[int]) -> Prefix | None:
-        """Keys and values of a context, computed once; None for an empty one."""
+    def encode(self, ids: Sequence[int], chunk: int | None = None) -> Prefix | None:
+        """Keys and values of a context, computed once; None for an empty one.
+
+        In chunks of tokens, each behind those before it, so that no square of scores is ever whole in memory.
+        """
         if not ids:
             return None
         cache = DynamicCache()  # not the model's own choice: a sliding-window cache would forget
+        chunk = chunk or chunk_tokens(self.layout, len(ids), self.device)
         with torch.no_grad():
-            self.model(self.tensor([ids]), past_key_values=cache, use_cache=True, logits_to_keep=1)
+            for start in range(0, len(ids), chunk):
+                part = self.tensor([ids[start : start + chunk]])
+                self.model(part, past_key_values=cache, use_cache=True, logits_to_keep=1)
         return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in cache.layers))  # type: ignore[misc, union-attr]
 
     def _cache(self, prefix: Prefix | None, batch: int) -> Any:

@@ -8,35 +8,40 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from iclgd.errors import Refusal
+from iclgd.models.budget import attempt, batch_tokens
 from iclgd.models.capture import Modification, Prefix
 from iclgd.models.layout import Slot
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
 
 Progress = Callable[[int], None]  # told how many queries were just finished
+RANKED = 100  # queries whose attention to training tokens is ranked: as many as Dai 2022's code takes
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What one predictor did on the queries of an episode, on the CPU.
+    """What one predictor did on the queries of an episode, on the device that made it.
 
     The position axis is `prompt`, `label` (see prompts.py). Keys are the query's own tokens followed by the class-0
-    label word; ``keys`` says which of them exist at a position, and ``logits`` is 0 where they do not.
+    label word; ``keys`` says which of them exist at a position, and ``logits`` is 0 where they do not. What only the
+    ranking of training tokens needs is kept of the first queries alone (``ranked``; `RANKED` of them unless the trace
+    was asked for more).
     """
 
     scores: Float[Tensor, "query label"]  # log p(label word | prompt), mean over its tokens
     outputs: Float[Tensor, "query layer position dim"]
     logits: Float[Tensor, "query layer position head key"]
     keys: Bool[Tensor, "query position key"]
-    context: Float[Tensor, "query layer position context"]  # logits over the context's tokens, summed over heads
-    vectors: Float[Tensor, "query layer position qdim"]  # query projections, before any rotation by position
+    context: Float[Tensor, "ranked layer position context"]  # logits over the context's tokens, summed over heads
+    vectors: Float[Tensor, "ranked layer position qdim"]  # query projections, before any rotation by position
     blocks: Float[Tensor, "query layer position dim"]  # the residual stream after each block
     blanks: Float[Tensor, "blank label"]  # scores of queries without content
     answers: tuple[int, ...]
+    lowered: int | None = None  # tokens of a batch, where memory did not hold what was asked for
 
     @property
     def right(self) -> Bool[Tensor, " query"]:
-        return self.scores.argmax(-1) == torch.tensor(self.answers)
+        return self.scores.argmax(-1) == torch.tensor(self.answers, device=self.scores.device)
 
     @property
     def accuracy(self) -> float:
@@ -68,65 +73,135 @@ class Predictor:
     modification: Modification | None = None
     slots: Sequence[Slot] = ()  # what was trained, with what it was before
 
-    def trace(self, prompts: Prompts, tokens: int = 1024, progress: Progress | None = None) -> Trace:
-        """The trace of every query; ``tokens`` bounds a batch, padding and label word included."""
-        total = len(prompts.queries)
-        width = max(map(len, prompts.queries)) + len(prompts.labels[0])
-        layers, heads = self.subject.layout.layers, self.subject.layout.heads
-        keep = torch.promote_types(self.subject.dtype, torch.float32)
-        scores = torch.empty(total, len(prompts.labels), dtype=keep)
-        context = torch.empty(total, layers, 2, self.prefix.length if self.prefix else 0, dtype=keep)
-        logits = torch.zeros(total, layers, 2, heads, width, dtype=keep)
-        keys = torch.zeros(total, 2, width, dtype=torch.bool)
-        whole: dict[str, Tensor] = {}
+    def trace(
+        self, prompts: Prompts, tokens: int | None = None, progress: Progress | None = None, ranked: int = RANKED
+    ) -> Trace:
+        """The trace of every query; ``tokens`` bounds a batch, padding and label word included.
+
+        None takes as many as free memory holds. A batch that does not fit is halved. Queries without content run in
+        the same batches. What ranks training tokens is kept of the first ``ranked`` queries.
+        """
+        subject, asked = self.subject, prompts.queries + prompts.blanks
         longest = max(map(len, prompts.labels))
-        for batch in batches([len(query) + longest for query in prompts.queries], tokens):
-            queries = [prompts.queries[i] for i in batch]
-            ids = self.subject.tensor([query + prompts.labels[0] for query in queries])
-            last = torch.tensor([[len(q) - 1, len(q) + len(prompts.labels[0]) - 1] for q in queries])
-            captured = self.subject.run(ids, last.to(ids.device), self.prefix, self.modification)
-            for name in ("outputs", "vectors", "blocks"):
-                part = getattr(captured, name).to("cpu", keep)
-                whole.setdefault(name, torch.empty(total, *part.shape[1:], dtype=keep))[batch] = part
-            context[batch] = captured.context.to("cpu", keep)
-            own = captured.logits.shape[-1]
-            exist = torch.arange(own) <= last[..., None]  # batch position key
-            keys[batch, :, :own] = exist
-            logits[batch, ..., :own] = captured.logits.to("cpu", keep) * exist[:, None, :, None, :]
-            if longest == 1:
-                words = torch.tensor([label[0] for label in prompts.labels], device=captured.vocabulary.device)
-                scores[batch] = captured.vocabulary[:, 0].to(keep).log_softmax(-1)[:, words].cpu()
+        if tokens is None:
+            context = self.prefix.length if self.prefix else 0
+            tokens = batch_tokens(subject.layout, subject.dtype, subject.device, context, prompts.longest)
+        kept, lowered = Kept(self, prompts, ranked), None
+        waiting = list(batches([len(query) + longest for query in asked], tokens))[::-1]
+        while waiting:
+            batch = waiting.pop()
+            if attempt(kept.add, batch, tokens):
+                if progress is not None:
+                    progress(sum(index < len(prompts.queries) for index in batch))
+            elif len(batch) == 1:
+                raise Refusal(
+                    f"a single query does not fit the memory of {subject.device} behind its context: "
+                    "use fewer demonstrations, a smaller model or a lower precision."
+                )
             else:
-                scores[batch] = self.scores(queries, prompts.labels)
-            if progress is not None:
-                progress(len(batch))
-        blanks = self.scores(prompts.blanks, prompts.labels) if prompts.blanks else scores.new_empty(0, scores.shape[1])
-        if not (whole["outputs"].isfinite().all() and scores.isfinite().all()):
-            raise NotFinite(f"{self.subject.name} gives NaN or infinite numbers in {self.subject.precision}.")
+                tokens = lowered = max(1, tokens // 2)
+                rest = [index for part in [batch, *waiting[::-1]] for index in part]
+                lengths = [len(asked[index]) + longest for index in rest]
+                waiting = [[rest[i] for i in part] for part in batches(lengths, tokens)][::-1]
+        return kept.trace(lowered)
+
+    def scores(self, queries: Sequence[Ids], labels: Sequence[Ids], tokens: int = 1024) -> Float[Tensor, "query label"]:
+        """Mean log-probability of label words of any length, each read behind its query, in batches of their own.
+
+        A label's last token predicts nothing that is asked for, so labels of one token share the query alone.
+        """
+        starts = sorted({label[:-1] for label in labels})
+        read = [(query, start) for start in starts for query in queries]
+        words = sorted({word for label in labels for word in label})
+        parts, order, longest = [], [], max(map(len, labels))
+        for batch in batches([len(query) + len(start) for query, start in read], tokens):
+            ids = self.subject.tensor([read[i][0] + read[i][1] for i in batch])
+            # the token at row r predicts the one after it: len(label) rows from the prompt's last token on
+            ends = torch.tensor([[len(read[i][0]) - 1, len(sum(read[i], ())) - 1] for i in batch], device=ids.device)
+            rows = (ends[:, :1] + torch.arange(longest, device=ids.device)).minimum(ends[:, 1:])
+            none = torch.empty(0, dtype=torch.long, device=ids.device)
+            found = self.subject.run(ids, rows, self.prefix, self.modification, ranked=none).vocabulary
+            parts.append(log_probabilities(found, words))  # batch longest word
+            order += batch
+        logs = torch.cat(parts)[torch.tensor(order).argsort()].unflatten(0, (len(starts), len(queries)))
+        columns = [
+            sum(logs[starts.index(label[:-1]), :, i, words.index(word)] for i, word in enumerate(label)) / len(label)
+            for label in labels
+        ]
+        return torch.stack(columns, -1)
+
+
+class Kept:
+    """A trace in the making: room for every query on the device of the predictions, filled batch by batch."""
+
+    def __init__(self, predictor: Predictor, prompts: Prompts, ranked: int):
+        self.predictor, self.prompts = predictor, prompts
+        self.ranked = min(ranked, len(prompts.queries))
+        self.width = max(map(len, prompts.queries)) + len(prompts.labels[0])
+        self.dtype = torch.promote_types(predictor.subject.dtype, torch.float32)
+        self.parts: dict[str, Tensor] = {}
+
+    def add(self, batch: Sequence[int], tokens: int) -> None:
+        """Run one batch of queries and queries without content, and keep what it gave."""
+        subject, labels, total = self.predictor.subject, self.prompts.labels, len(self.prompts.queries)
+        batch = sorted(batch, key=lambda index: (index >= self.ranked) + (index >= total))  # ranked, others, blank
+        texts = [(self.prompts.queries + self.prompts.blanks)[index] for index in batch]
+        ids = subject.tensor([text + labels[0] for text in texts])
+        last = torch.tensor([[len(t) - 1, len(t) + len(labels[0]) - 1] for t in texts], device=ids.device)
+        ranked, real = sum(index < self.ranked for index in batch), sum(index < total for index in batch)
+        captured = subject.run(
+            ids,
+            last,
+            self.predictor.prefix,
+            self.predictor.modification,
+            predicted=last[:, :1],
+            ranked=torch.arange(ranked, device=ids.device),
+        )
+        if max(map(len, labels)) == 1:
+            scores = log_probabilities(captured.vocabulary[:, 0], [label[0] for label in labels])
+        else:
+            scores = self.predictor.scores(texts, labels, tokens)
+        device = scores.device
+        last, own = last.to(device), captured.logits.shape[-1]
+        there = torch.arange(own, device=device) <= last[..., None]  # batch position key
+        logits = captured.logits * there[:, None, :, None, :]
+        place = torch.tensor(batch, device=device)
+        self._put("scores", place, scores, total + len(self.prompts.blanks))
+        self._put("outputs", place[:real], captured.outputs[:real], total)
+        self._put("blocks", place[:real], captured.blocks[:real], total)
+        self._put("logits", place[:real], logits[:real], total)
+        self._put("keys", place[:real], there[:real], total)
+        self._put("context", place[:ranked], captured.context[:ranked], self.ranked)
+        self._put("vectors", place[:ranked], captured.vectors[:ranked], self.ranked)
+
+    def _put(self, name: str, place: Tensor, values: Tensor, total: int) -> None:
+        """Rows of a part of the trace; keys beyond a batch's own stay 0."""
+        keyed = name in ("logits", "keys")
+        if name not in self.parts:
+            shape = (total, *values.shape[1:-1], self.width if keyed else values.shape[-1])
+            dtype = torch.bool if name == "keys" else self.dtype
+            self.parts[name] = torch.zeros(shape, dtype=dtype, device=values.device)
+        whole = self.parts[name][..., : values.shape[-1]] if keyed else self.parts[name]
+        whole[place] = values.to(whole.dtype)
+
+    def trace(self, lowered: int | None) -> Trace:
+        """The whole, once every query is in it."""
+        scores, total, subject = self.parts.pop("scores"), len(self.prompts.queries), self.predictor.subject
+        finite = self.parts["outputs"].isfinite().all() & scores.isfinite().all()
+        if not bool(finite):  # the one wait for the device
+            raise NotFinite(f"{subject.name} gives NaN or infinite numbers in {subject.precision}.")
         return Trace(
-            scores=scores,
-            logits=logits,
-            keys=keys,
-            context=context,
-            blanks=blanks,
-            answers=prompts.answers,
-            **whole,
+            scores=scores[:total], blanks=scores[total:], answers=self.prompts.answers, lowered=lowered, **self.parts
         )
 
-    def scores(self, queries: Sequence[Ids], labels: Sequence[Ids]) -> Float[Tensor, "query label"]:
-        """Mean log-probability of label words of any length, each read behind its query."""
-        keep = torch.promote_types(self.subject.dtype, torch.float32)
-        columns = []
-        for label in labels:
-            ids = self.subject.tensor([query + label for query in queries])
-            # the token at row r predicts the one after it: len(label) rows from the prompt's last token on
-            rows = torch.tensor(
-                [[len(query) - 1 + i for i in range(len(label))] for query in queries], device=ids.device
-            )
-            vocabulary = self.subject.run(ids, rows, self.prefix, self.modification).vocabulary.to(keep).log_softmax(-1)
-            targets = torch.tensor(label, device=vocabulary.device).expand(len(queries), -1)
-            columns.append(vocabulary.gather(-1, targets[..., None])[..., 0].mean(-1).cpu())
-        return torch.stack(columns, -1)
+
+def log_probabilities(
+    vocabulary: Float[Tensor, "*batch token"], words: Sequence[int]
+) -> Float[Tensor, "*batch {len(words)}"]:
+    """log p of some tokens, in float32 or better, without a table of all."""
+    precise = torch.promote_types(vocabulary.dtype, torch.float32)
+    chosen = vocabulary[..., torch.tensor(words, device=vocabulary.device)].to(precise)
+    return chosen - vocabulary.to(precise).logsumexp(-1, keepdim=True)
 
 
 def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:

@@ -9,6 +9,7 @@ from iclgd.bench import Bench, Run
 from iclgd.errors import Refusal
 from iclgd.learners import Learner
 from iclgd.metrics.compared import Compared
+from iclgd.metrics.noise import normal
 from iclgd.metrics.nulls import isotropic, isotropic_maps, other_query, other_query_maps, uniform
 from iclgd.models.traces import Predictor, Trace
 from iclgd.nulls import Null
@@ -20,6 +21,7 @@ class RandomDirections(Null):
     """Updates as long as the learner's, in random directions."""
 
     title: ClassVar[str] = "random directions"
+    version: ClassVar[int] = 2
 
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
         return None if run.trace is None else self._from(bench.zero, run.trace, bench.seed)
@@ -44,6 +46,7 @@ class Uniform(Null):
     title: ClassVar[str] = "uniform [0,1), as the papers' code"
     drawn: ClassVar[bool] = False
     only: ClassVar[tuple[str, ...]] = ("SimAOU",)
+    version: ClassVar[int] = 2
 
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
         return None if run.trace is None else replace(run.trace, outputs=uniform(bench.zero.outputs, bench.seed))
@@ -78,16 +81,17 @@ class WeightNoise(Null):
     title: ClassVar[str] = "weight noise of the same size"
     drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True  # one more trace of every query
+    version: ClassVar[int] = 2
 
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
         part = getattr(learner, "trains", None)
         if part is None or not run.change:
             raise Refusal("the learner does not say which weights it changes.")
-        random = torch.Generator().manual_seed(bench.seed)
         with bench.subject.training(part) as slots:
-            for slot, (_, added) in zip(slots, run.change, strict=True):
-                noise = torch.randn(slot.parameter.shape, generator=random).to(slot.parameter.device)
-                noise = slot.restrict(noise)
-                slot.descend(noise * (added.norm().to(noise.device) / noise.norm()), -1.0)
+            for place, (slot, (_, added)) in enumerate(zip(slots, run.change, strict=True)):
+                shape, device = slot.parameter.shape, slot.parameter.device
+                noise = slot.restrict(normal(shape, bench.seed * len(slots) + place, device).float())
+                slot.descend(noise * (added.norm().to(device) / noise.norm()), -1.0)
             predictor = Predictor(bench.subject, bench.subject.encode(bench.prompts.bos))
-            return predictor.trace(bench.prompts, progress=lambda done: bench.progress("weight noise", done))
+            told = lambda done: bench.progress("weight noise", done)  # noqa: E731
+            return predictor.trace(bench.prompts, bench.batch, told)

@@ -47,7 +47,7 @@ class CompareCell(Spec):
     nulls: some_of(NULLS, USUAL_NULLS) = ()  # type: ignore[valid-type]
     contrast: bool = False
     floor: bool = False
-    batch_tokens: int = option(1024, "Tokens a batch: last bits depend on it, as on threads.", keyed=False, ge=1)
+    batch_tokens: int | None = option(None, "Tokens a batch: last bits depend on it, as on threads.", keyed=False, ge=1)
 
 
 class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
@@ -73,8 +73,8 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     nulls: some_of(NULLS, USUAL_NULLS) = option("default", "Nulls, or none.  [default: all of this package]")  # type: ignore[valid-type]
     contrast: bool = option(True, "Train on wrong labels too, and compare what labels alone change.")
     floor: bool = option(True, "Compute updates again in other batches and wider precision, on the first seed.")
-    batch_tokens: int = option(
-        1024, "Tokens in a batch of queries; fewer where memory is short. Changes last bits only.", keyed=False, ge=1
+    batch_tokens: int | None = option(
+        None, "Tokens in a batch of queries; changes last bits only.  [default: what memory holds]", keyed=False, ge=1
     )
     position: Position = option("prompt", "Where the tables of the terminal are measured.", keyed=False)
 

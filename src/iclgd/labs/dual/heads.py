@@ -23,7 +23,8 @@ from iclgd.labs.dual.features import (
     writable,
 )
 from iclgd.labs.dual.model import Dual, dual_from
-from iclgd.models.capture import Heads, Tape, repeat
+from iclgd.models.attention import repeat
+from iclgd.models.capture import Heads, Tape
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
 

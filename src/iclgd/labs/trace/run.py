@@ -31,7 +31,8 @@ def run(cell: Cell, tools: Tools) -> Result:
     spec = cell.spec
     assert isinstance(spec, TraceCell)
     episode = tools.episode(spec.task, spec.episode)
-    bench = Bench(tools.subject(spec.model), episode, spec.prompt, spec.episode.seed, tools.episode, tools.progress)
+    lent, all_of_them = (tools.episode, tools.progress), len(episode.queries)
+    bench = Bench(tools.subject(spec.model), episode, spec.prompt, spec.episode.seed, *lent, ranked=all_of_them)
     arrays: list[Array] = []
     for learner, trace in (("zero-shot", bench.zero), ("icl", bench.icl)):
         for quantity, axes in AXES.items():

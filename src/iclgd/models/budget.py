@@ -1,0 +1,72 @@
+"""How much fits: tokens of a batch and of a chunk of context, from the memory that is free."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from iclgd.models.attention import is_fused
+from iclgd.models.layout import Layout
+
+MOST = {"cuda": 16384, "cpu": 1024}  # tokens a batch beyond which nothing gets faster
+LEAST = 64
+SHARE = 0.5  # of the free memory, for one pass: the estimate below is rough
+COPIES = 4  # of the scores while a softmax is taken: with and without mask, weights, and one on the way
+CHUNK = 2**29  # bytes of scores at once, where free memory is not known
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Bytes that could be had on a device now; None where nobody says."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not everywhere
+        return None
+
+
+def batch_tokens(layout: Layout, dtype: torch.dtype, device: torch.device, context: int, width: int) -> int:
+    """Tokens of a batch of sequences of up to ``width`` tokens behind ``context`` others."""
+    most = MOST.get(device.type, MOST["cpu"])
+    free = free_memory(device)
+    if free is None:
+        return most
+    return int(max(LEAST, min(most, SHARE * free / bytes_per_token(layout, dtype, device, context, width))))
+
+
+def bytes_per_token(layout: Layout, dtype: torch.dtype, device: torch.device, context: int, width: int) -> int:
+    """What one token of a batch takes while a layer runs, and its share of what is kept."""
+    config, size = layout.config, dtype.itemsize
+    hidden = int(config.hidden_size)
+    inner = int(getattr(config, "intermediate_size", None) or 4 * hidden)
+    scored = width if is_fused(device.type, dtype, context) else width + context
+    scores = COPIES * layout.heads * scored * max(size, 4)
+    rows = 2 / width  # two rows of a sequence are kept, and one is unembedded
+    kept = rows * layout.layers * (3 * hidden + layout.heads * width) * size + rows * int(config.vocab_size) * 4
+    return int(scores + (12 * hidden + 4 * inner) * size + kept)
+
+
+def chunk_tokens(layout: Layout, context: int, device: torch.device) -> int:
+    """Tokens of a context to encode at once, so that their scores over all of it take a small part of the memory."""
+    free = free_memory(device)
+    room = CHUNK if free is None else min(CHUNK, SHARE * free)
+    return max(LEAST, int(room / (COPIES * layout.heads * context * 4)))
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)
+
+
+def attempt(work: Callable[..., None], *given: Any) -> bool:
+    """Whether ``work`` was done; False where memory ran out. Nothing of a failed pass is held on to."""
+    try:
+        work(*given)
+        return True
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    return False

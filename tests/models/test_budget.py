@@ -1,0 +1,96 @@
+"""Batches by what memory holds: halved where it runs out, never fatal, and the numbers do not depend on it."""
+
+import pytest
+import torch
+
+from iclgd.bench import Bench
+from iclgd.errors import Refusal
+from iclgd.models import budget
+from iclgd.models.budget import LEAST, MOST, attempt, batch_tokens, bytes_per_token
+from iclgd.models.subject import Subject
+from iclgd.models.traces import Predictor
+from iclgd.prompts import Prompts
+from iclgd.spec import EpisodeSpec, PromptSpec
+from iclgd.tasks.episodes import load_episode
+from little import little_task
+from tiny import tiny_subject, tokens
+
+CPU_SAYS = "[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes."
+
+
+def asked(count: int = 12) -> Prompts:
+    ids = tokens(count, 30, seed=3).tolist()
+    queries = tuple(tuple(row[: 1 + (7 * i) % 30]) for i, row in enumerate(ids))
+    return Prompts((1,), (), (), queries, ((5,), (6,)), (0,) * count, blanks=((7, 8), (9,)))
+
+
+def small_memory(monkeypatch, most: int, error: RuntimeError) -> list[int]:
+    """A subject whose passes run out of memory beyond ``most`` tokens; returns the sizes that were tried."""
+    run, tried = Subject.run, []
+
+    def limited(subject, ids, *given, **more):
+        tried.append(ids.numel())
+        if ids.numel() > most:
+            raise error
+        return run(subject, ids, *given, **more)
+
+    monkeypatch.setattr(Subject, "run", limited)
+    return tried
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory."), RuntimeError(CPU_SAYS)])
+def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_every_query_is_answered(error, monkeypatch):
+    subject, prompts, told = tiny_subject("llama"), asked(), []
+    whole = Predictor(subject, None).trace(prompts)
+    tried = small_memory(monkeypatch, 70, error)
+    found = Predictor(subject, None).trace(prompts, 1000, told.append)
+    assert max(tried) > 70
+    assert found.lowered == 62  # 1000, 500, 250, 125, 62
+    assert sum(told) == len(prompts.queries)
+    for name in ("scores", "blanks", "outputs", "logits", "context", "vectors", "blocks"):
+        torch.testing.assert_close(getattr(found, name), getattr(whole, name), rtol=1e-4, atol=1e-5)
+    assert torch.equal(found.keys, whole.keys)
+    assert whole.lowered is None
+
+
+def test_a_query_that_does_not_fit_alone_is_refused_in_a_sentence(monkeypatch):
+    subject = tiny_subject("llama")
+    small_memory(monkeypatch, 20, torch.OutOfMemoryError("CUDA out of memory."))
+    with pytest.raises(Refusal, match="a single query does not fit the memory of cpu"):
+        Predictor(subject, None).trace(asked())
+
+
+def test_another_error_is_not_taken_for_a_lack_of_memory():
+    def broken() -> None:
+        raise RuntimeError("shapes do not fit")
+
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        attempt(broken)
+
+
+def test_the_record_says_that_batches_were_made_smaller(tmp_path, monkeypatch):
+    episode = load_episode(str(little_task(tmp_path)), EpisodeSpec(k=2, queries=6))
+    bench = Bench(tiny_subject("llama"), episode, PromptSpec(), 0, load_episode, lambda what, done: None, 400)
+    assert "batch_tokens_lowered_to" not in bench.facts()
+    small_memory(monkeypatch, 60, torch.OutOfMemoryError("CUDA out of memory."))
+    assert bench.zero.scores.shape == (6, 2)
+    assert bench.facts()["batch_tokens_lowered_to"] == 50
+    assert bench.batch == 50  # what comes next starts there
+
+
+def test_batches_are_as_large_as_free_memory_holds(monkeypatch):
+    layout, cpu = tiny_subject("llama").layout, torch.device("cpu")
+    sizes = []
+    for free in (0, 2**21, 2**22, 2**60, None):
+        monkeypatch.setattr(budget, "free_memory", lambda device, free=free: free)
+        sizes.append(batch_tokens(layout, torch.float32, cpu, 500, 20))
+    assert sizes[0] == LEAST
+    assert sizes[-2:] == [MOST["cpu"], MOST["cpu"]]
+    assert LEAST < sizes[1] < sizes[2] < MOST["cpu"]
+
+
+def test_a_prefix_whose_scores_are_never_whole_costs_nothing_by_token():
+    layout, cpu = tiny_subject("llama").layout, torch.device("cpu")
+    cost = lambda dtype, context: bytes_per_token(layout, dtype, cpu, context, 20)  # noqa: E731
+    assert cost(torch.float32, 4000) == cost(torch.float32, 500)
+    assert cost(torch.float64, 4000) > cost(torch.float64, 500)
