@@ -3,8 +3,8 @@
 python benchmarks/grid.py --shape 1.3b --dtype float32 --data DIR --store FOLDER
 
 Six tasks, three draws, gd and lcgd, three initialisations, every query of the test sets; metrics and the nulls that
-need no training. The words are those of the embedded model's tokenizer, the weights are random: time does not ask what they
-say. `--init`, `--task` and `--queries` take a part of it; `--whole-cell` is one cell with every null.
+need no training. The words are those of the embedded model's tokenizer; the weights are random: time does not ask what
+they say. `--init`, `--task` and `--queries` take a part of it; `--whole-cell` is one cell with every null.
 """
 
 import argparse

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from iclgd.learners import Learner
+from iclgd.learners.descent import GradientDescent
 from iclgd.learners.prompted import InContext, ZeroShot
+from iclgd.learners.together import Job, Trained, train_together
 from iclgd.metrics.compared import Compared, Metric
-from iclgd.models.layout import Slot
+from iclgd.models.changes import Change, changes
 from iclgd.models.precision import WIDER, CannotWiden
 from iclgd.models.subject import Subject
 from iclgd.models.traces import RANKED, NotFinite, Trace, Training
@@ -21,13 +22,16 @@ from iclgd.tasks.episodes import Episode
 
 FLOOR_QUERIES = 8
 OTHER_BATCH = 333  # tokens a batch, where the noise floor asks for other batches
+OWN, WRONG = "", "wrong labels"  # what a learner was trained on: the episode's demonstrations, with wrong labels
 Progress = Callable[[str, int], None]
-Change = list[tuple[int, Tensor]]  # layer, and what training added to a parameter of it (flat, float32)
 
 
 @dataclass(frozen=True)
 class Run:
-    """A learner's trace and, where it trained, how that went; no trace where it diverged."""
+    """A learner's trace and, where it trained, how that went; no trace where it diverged.
+
+    ``change`` is what training added to the weights, with right labels or wrong ones; nobody asks that of nulls.
+    """
 
     trace: Trace | None
     training: Training | None = None
@@ -53,6 +57,10 @@ class Bench:
         self.lowered: int | None = None  # tokens of a batch, where memory did not hold what was asked for
         self.prompts = self.tokens(episode)
         self._runs: dict[tuple[str, str], Run] = {}
+        self._trained: dict[tuple[str, str], Trained] = {}  # ahead of their traces
+        self._floors: dict[str, Learner] = {}  # learners that will be asked for their noise floor
+        self._wide: dict[str, Trace | None] = {}
+        self._narrow = set[str]()
 
     def tokens(self, episode: Episode) -> Prompts:
         """An episode in this subject's tokens."""
@@ -85,14 +93,18 @@ class Bench:
 
     # training
 
-    def learned(self, label: str, learner: Learner, demos: Prompts | None = None, what: str = "") -> Run:
+    def learned(self, label: str, learner: Learner, demos: Prompts | None = None, what: str = OWN) -> Run:
         """What a learner does after the episode's own demonstrations, or after others called ``what``; run once."""
         if (label, what) not in self._runs:
-            self._runs[label, what] = self.run(f"{label}{what and ', '}{what}", learner, demos)
+            title = f"{label}{what and ', '}{what}"
+            ahead, kept = self._trained.get((label, what)), what in (OWN, WRONG)
+            self._runs[label, what] = self.run(title, learner, demos, trained=ahead, change=kept)
+            if what != OWN:  # its own are needed once more, for the noise floor
+                self._trained.pop((label, what), None)
         return self._runs[label, what]
 
     def learned_wrong(self, label: str, learner: Learner) -> Run:
-        return self.learned(label, learner, self.wrong, "wrong labels")
+        return self.learned(label, learner, self.wrong, WRONG)
 
     def run(
         self,
@@ -101,12 +113,17 @@ class Bench:
         demos: Prompts | None = None,
         queries: int | None = None,
         tokens: int | None = None,
+        trained: Trained | None = None,
+        change: bool = False,
     ) -> Run:
-        """Learn from ``demos`` (the episode's own by default), then answer its queries (or the first of them)."""
+        """Learn from ``demos`` (the episode's own by default), then answer its queries (or the first of them).
+
+        With ``trained``, the learner has learned already.
+        """
         first = slice(queries)
         asked = replace(self.prompts, queries=self.prompts.queries[first], answers=self.prompts.answers[first])
         self.progress(what, 0)
-        with learner.learn(self.subject, demos or self.prompts) as predictor:
+        with trained.installed() if trained else learner.learn(self.subject, demos or self.prompts) as predictor:
             if predictor.training is not None and predictor.training.diverged:
                 return Run(None, predictor.training)
             batch = self.batch if tokens is None else tokens
@@ -118,7 +135,14 @@ class Bench:
                 return Run(None, replace(predictor.training, diverged=str(refusal).rstrip(".")))
             if trace.lowered is not None:
                 self.batch = self.lowered = trace.lowered
-            return Run(trace, predictor.training, changes(predictor.slots))
+            return Run(trace, predictor.training, changes(predictor.slots) if change else [])
+
+    def clear(self) -> None:
+        """Forget what was computed: nobody will ask for it again."""
+        for kept in (self._runs, self._trained, self._floors, self._wide):
+            kept.clear()
+        for name in ("zero", "icl", "wrong", "icl_wrong"):
+            self.__dict__.pop(name, None)
 
     # measuring
 
@@ -149,24 +173,82 @@ class Bench:
 
         With it comes why the wider one could not be had, or what stayed narrow in it.
         """
-        again = self.run(what, learner, tokens=OTHER_BATCH).trace
+        again = self.run(what, learner, tokens=OTHER_BATCH, trained=self._trained.get((what, OWN))).trace
         assert again is not None
         seen = Compared(self.zero, own, again, self.prompts)
         found = {("other batch", name): measured(metric, seen) for name, metric in metrics.items()}
         if self.subject.dtype not in WIDER:
             return found, "there is no wider format"
         try:
-            with self.subject.in_precision(WIDER[self.subject.dtype]) as widening:
-                zero_wide = self.run("zero-shot, wider", ZeroShot(), queries=FLOOR_QUERIES).trace
-                run_wide = self.run(f"{what}, wider", learner, queries=FLOOR_QUERIES).trace
+            narrow = self._widen(what, learner)
         except CannotWiden as refusal:
             return found, str(refusal)
+        zero_wide, run_wide = self._wide["zero-shot"], self._wide[what]
         if zero_wide is None or run_wide is None:
             return found, "it diverged there"
         pair = _moved(_first(self.zero), _first(own), zero_wide, run_wide)
         seen = Compared(*pair, self.prompts)
         found |= {("other precision", name): measured(metric, seen) for name, metric in metrics.items()}
-        return found, f"stayed narrow: {', '.join(sorted(widening.narrow))}" if widening.narrow else None
+        return found, f"stayed narrow: {', '.join(sorted(narrow))}" if narrow else None
+
+    def _widen(self, what: str, learner: Learner) -> set[str]:
+        """The first queries' traces in the wider format, of all learners that are waiting for theirs; what was not."""
+        if what in self._wide:
+            return self._narrow
+        todo = {name: waiting for name, waiting in (self._floors | {what: learner}).items() if name not in self._wide}
+        with self.subject.in_precision(WIDER[self.subject.dtype]) as widening:
+            able = [name for name, waiting in todo.items() if trains_together(waiting)]
+            jobs = [Job(todo[name], self.prompts, vectors=False) for name in able]  # type: ignore[arg-type]
+            trained = dict(zip(able, train_together(self.subject, jobs, self._note), strict=True))
+            for name, waiting in ({"zero-shot": ZeroShot()} | todo).items():
+                if name not in self._wide:
+                    few = {"queries": FLOOR_QUERIES, "trained": trained.get(name)}
+                    self._wide[name] = self.run(f"{name}, wider", waiting, **few).trace  # type: ignore[arg-type]
+        self._narrow |= widening.narrow
+        return self._narrow
+
+    def _note(self, what: str) -> None:
+        self.progress(what, 0)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A training that a cell will ask its bench for, under these names."""
+
+    bench: Bench
+    label: str
+    learner: Learner
+    demos: Prompts
+    what: str = OWN
+    floor: bool = False  # its noise floor will be asked for, too
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.label, self.what
+
+
+def trains_together(learner: Learner) -> bool:
+    """Whether a learner can be trained beside others; one with a way to ``learn`` of its own is left to it."""
+    return isinstance(learner, GradientDescent) and type(learner).learn is GradientDescent.learn
+
+
+def train_ahead(wanted: Sequence[Wanted]) -> None:
+    """Train at once what benches of one subject will be asked for; `Bench.learned` then only traces."""
+    todo: dict[tuple[int, str, str], Wanted] = {}
+    for one in wanted:
+        if not trains_together(one.learner):
+            continue
+        if one.floor:
+            one.bench._floors[one.label] = one.learner
+        if one.key not in one.bench._runs and one.key not in one.bench._trained:
+            todo.setdefault((id(one.bench), *one.key), one)
+    if not todo:
+        return
+    bench = next(iter(todo.values())).bench
+    bench.progress(f"training {len(todo)} at once" if len(todo) > 1 else "training", 0)
+    jobs = [Job(one.learner, one.demos, vectors=one.what == OWN) for one in todo.values()]  # type: ignore[arg-type]
+    for one, trained in zip(todo.values(), train_together(bench.subject, jobs, bench._note), strict=True):
+        one.bench._trained[one.key] = trained
 
 
 def measured(metric: Metric, seen: Compared) -> Tensor:
@@ -174,34 +256,6 @@ def measured(metric: Metric, seen: Compared) -> Tensor:
     if metric.by == "query":
         return metric(seen).float()
     return torch.stack([metric(replace(seen, position=i)) for i in range(len(POSITIONS))]).float()
-
-
-def changes(slots: Sequence[Slot]) -> Change:
-    """What training added to each trained parameter."""
-    found = []
-    for slot in slots:
-        assert slot.before is not None
-        difference = slot.restrict(slot.parameter.detach().float() - slot.before.float())
-        found.append((slot.layer, difference.flatten().cpu()))
-    return found
-
-
-def change_norms(change: Change, layers: int) -> Float[Tensor, " layer"]:
-    """‖ΔW‖ layer by layer."""
-    squares = torch.zeros(layers, dtype=torch.float64)
-    for layer, added in change:
-        if layer >= 0:
-            squares[layer] += added.double().square().sum()
-    return squares.sqrt()
-
-
-def change_cosines(a: Change, b: Change, layers: int) -> Float[Tensor, " layer"]:
-    """cos(ΔW_a, ΔW_b) layer by layer; nan where one did not move."""
-    products = torch.zeros(layers, dtype=torch.float64)
-    for (layer, one), (_, two) in zip(a, b, strict=True):
-        if layer >= 0:
-            products[layer] += one.double() @ two.double()
-    return products / (change_norms(a, layers) * change_norms(b, layers))
 
 
 def _first(trace: Trace) -> Trace:

@@ -2,11 +2,12 @@
 
 import copy
 import math
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 
+from iclgd.models.layout import Part
 from iclgd.models.subject import Subject
 from iclgd.prompts import Demo, Prompts
 from tiny import tiny_model, tiny_tokenizer
@@ -36,8 +37,20 @@ def weights_of(model: Any) -> dict[str, Tensor]:
 
 def learned(learner: Any, subject: Subject, given: Prompts) -> dict[str, Tensor]:
     """The weights that a learner ends with."""
-    with learner.learn(subject, given):
-        return weights_of(subject.model)
+    with learner.learn(subject, given) as predictor:
+        return installed(subject, predictor.slots)
+
+
+def installed(subject: Subject, slots: Any) -> dict[str, Tensor]:
+    """The model's weights, where a slot is trained the slot's: the trained one stands beside the model's, or in it."""
+    own = {id(p): name for name, p in subject.model.named_parameters()}
+    names = [slot.name for slot in slots]
+    (part,) = [p for p in get_args(Part) if [slot.name for slot in subject.layout.slots(p)] == names][:1]
+    trained = {
+        own[id(mine.parameter)]: slot.parameter.detach().clone()
+        for mine, slot in zip(subject.layout.slots(part), slots, strict=True)
+    }
+    return weights_of(subject.model) | trained
 
 
 # which entries may move, by hand: heads of size 8, four of them; None is all

@@ -20,9 +20,11 @@ from plain import (
     weights_of,
 )
 
-from iclgd.learners.descent import GradientDescent, _diverged, moved_share, step
+from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal, LayerCausalPaper
+from iclgd.learners.outcome import diverged
 from iclgd.learners.prompted import InContext, ZeroShot
+from iclgd.models.replicas import InPlace, Stacked
 from iclgd.models.subject import Subject
 from tiny import tiny_model, tiny_tokenizer
 
@@ -164,17 +166,29 @@ LEARNERS = {
 }
 
 
+def answers(subject) -> torch.Tensor:
+    with torch.no_grad():
+        return subject.model(torch.tensor([BOS + DEMOS[0].ids])).logits
+
+
+def assert_untouched(subject, before, hooks) -> None:
+    assert not moved(before, weights_of(subject.model))
+    assert not any(p.requires_grad or p.grad is not None for p in subject.model.parameters())
+    assert not any("forward" in module.__dict__ for module in subject.model.modules())
+    assert hooks_of(subject.model) == hooks
+
+
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("architecture", ["llama", "gpt2"])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_weights_are_restored_bit_for_bit_after_a_learner_also_when_it_ends_in_an_exception(name, architecture, fails):
+def test_the_model_is_bit_for_bit_itself_after_a_learner_also_when_it_ends_in_an_exception(name, architecture, fails):
     subject = subject_of(architecture)
-    before, hooks = weights_of(subject.model), hooks_of(subject.model)
+    before, hooks, own = weights_of(subject.model), hooks_of(subject.model), answers(subject)
     trains = name not in ("zero-shot", "icl")
 
     def use():
         with LEARNERS[name].learn(subject, prompts()):
-            assert bool(moved(before, weights_of(subject.model))) is trains
+            assert torch.equal(answers(subject), own) is not trains
             if fails:
                 raise KeyboardInterrupt
 
@@ -183,28 +197,30 @@ def test_weights_are_restored_bit_for_bit_after_a_learner_also_when_it_ends_in_a
             use()
     else:
         use()
-    assert not moved(before, weights_of(subject.model))
-    assert not any(p.requires_grad or p.grad is not None for p in subject.model.parameters())
-    assert hooks_of(subject.model) == hooks
+    assert torch.equal(answers(subject), own)
+    assert_untouched(subject, before, hooks)
 
 
-@pytest.mark.parametrize("learner", [GradientDescent(RATE), LayerCausal(RATE), LayerCausalPaper(RATE)])
-def test_weights_are_restored_after_an_exception_in_the_middle_of_training(learner, monkeypatch):
+@pytest.mark.parametrize(
+    "learner", [GradientDescent(RATE), GradientDescent(RATE, "all"), LayerCausal(RATE), LayerCausalPaper(RATE)]
+)
+def test_the_model_is_itself_after_an_exception_in_the_middle_of_training(learner, monkeypatch):
     subject = subject_of("llama")
-    before, hooks, forward, calls = weights_of(subject.model), hooks_of(subject.model), subject.model.forward, []
+    before, hooks, norm, calls = weights_of(subject.model), hooks_of(subject.model), subject.model.model.norm, []
+    forward = norm.forward
 
-    def second_time_lucky(*args, **kwargs):
+    def fourth_time_unlucky(*args, **kwargs):
         calls.append(None)
-        if len(calls) == 2:
-            assert moved(before, weights_of(subject.model))
+        if len(calls) == 4:  # of the final norm, so that a training is under way in all of them
             raise MemoryError
         return forward(*args, **kwargs)
 
-    monkeypatch.setattr(subject.model, "forward", second_time_lucky)
-    with pytest.raises(MemoryError), learner.learn(subject, prompts()):
-        pass
-    assert not moved(before, weights_of(subject.model))
-    assert hooks_of(subject.model) == hooks
+    with monkeypatch.context() as patch:
+        patch.setattr(norm, "forward", fourth_time_unlucky)
+        with pytest.raises(MemoryError), learner.learn(subject, prompts(DEMOS * 2)):
+            answers(subject)
+    norm.__dict__.pop("forward", None)
+    assert_untouched(subject, before, hooks)
 
 
 def hooks_of(model) -> int:
@@ -231,15 +247,6 @@ def test_a_rate_in_float32_that_leaves_finite_numbers_is_diverged_all_the_same()
         assert "times as long as the weights" in predictor.training.diverged
 
 
-def planted(subject, change):
-    """The slots of a training that scaled every weight by 1 + change."""
-    slots = [slot.prepared() for slot in subject.layout.slots("kv")]
-    for slot in slots:
-        with torch.no_grad():
-            slot.parameter.mul_(1 + change)
-    return slots
-
-
 @pytest.mark.parametrize(
     "change, losses, why",
     [
@@ -255,7 +262,11 @@ def planted(subject, change):
     ],
 )
 def test_training_has_diverged_if_the_update_outgrows_the_weights_or_the_loss_outgrows_guessing(change, losses, why):
-    assert _diverged(losses, math.log(99), planted(subject_of("llama"), change)) == why
+    subject = subject_of("llama")
+    stacked = Stacked.copies(subject, "kv", 1)
+    for weight in stacked.weights:
+        weight *= 1 + change
+    assert diverged(losses, math.log(99), stacked.moves()[0].tolist()) == why
 
 
 # low precision
@@ -267,27 +278,41 @@ def half_subject(dtype, architecture="llama"):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("kind", [GradientDescent, LayerCausal])
-def test_steps_too_small_for_the_models_format_add_up(kind, dtype):
-    """Taken one by one in the model's own format, they would all be rounded away."""
+def test_steps_too_small_for_the_models_format_count(kind, dtype):
+    """Rounded into the model's own format, nearly all of them would be lost."""
     subject = half_subject(dtype)
     rate = 2e-5 if dtype == torch.bfloat16 else 2e-6
     with kind(rate).learn(subject, prompts(DEMOS[:1])) as predictor:
+        rounded = sum(int((slot.parameter.to(dtype) != slot.before).sum()) for slot in predictor.slots)
+        entries = sum(slot.parameter.numel() for slot in predictor.slots)
+        assert rounded < 0.1 * entries
+        assert predictor.training.moved > 0.9
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kind", [GradientDescent, LayerCausal])
+def test_steps_in_place_too_small_for_the_models_format_add_up(kind, dtype):
+    """Where norms and embeddings are trained too, weights stay in the model's format and a finer copy takes steps."""
+    subject = half_subject(dtype)
+    rate = 2e-5 if dtype == torch.bfloat16 else 2e-6
+    with kind(rate, "all").learn(subject, prompts(DEMOS[:1])) as predictor:
         once = predictor.training.moved
-    with kind(rate, epochs=100).learn(subject, prompts(DEMOS[:1])) as predictor:
+    with kind(rate, "all", epochs=100).learn(subject, prompts(DEMOS[:1])) as predictor:
         often = predictor.training.moved
     assert once < 0.1
     assert often > 3 * once
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt2", "falcon-groups"])
-def test_low_precision_steps_are_taken_in_float32_and_rounded_into_the_model(architecture):
+def test_steps_in_place_are_taken_in_float32_and_rounded_into_the_model(architecture):
     subject = half_subject(torch.bfloat16, architecture)
     slots = [slot.prepared() for slot in subject.layout.slots("kv")]
     random = torch.Generator().manual_seed(0)
     master = {slot.name: slot.parameter.detach().float() for slot in slots}
+    weights = InPlace(slots)
     for _ in range(5):
         gradients = [torch.randn(slot.parameter.shape, generator=random).bfloat16() for slot in slots]
-        step(slots, gradients, 1e-3, None, subject.layout.layers)
+        weights.descend(weights.restricted(gradients), torch.tensor([1e-3]))
         for slot, gradient in zip(slots, gradients, strict=True):
             master[slot.name] = master[slot.name] - 1e-3 * slot.restrict(gradient).float()
     for slot in slots:
@@ -310,12 +335,18 @@ def test_the_share_of_weights_that_moved_is_counted_among_those_trained(architec
         assert predictor.training.moved > 0.98  # a bias of all keys changes no softmax, so it may stay
     with GradientDescent(0.0).learn(subject, prompts()) as predictor:
         assert predictor.training.moved == 0.0
+    stacked = Stacked.copies(subject, "kv", 2)
+    slot, weight = stacked.slots[0], stacked.weights[0][1]
+    entries = sum(int(slot.restrict(torch.ones_like(slot.parameter)).sum()) for slot in stacked.slots)
+    at = (int(slot.keep.nonzero()[0, 0]) if slot.keep is not None else 0, 0)
+    weight[at if slot.axis == 0 else at[::-1]] += 2
     with subject.training("kv") as slots, torch.no_grad():
-        entries = sum(int(slot.restrict(torch.ones_like(slot.parameter)).sum()) for slot in slots)
-        slot = slots[0]
-        at = (int(slot.keep.nonzero()[0, 0]) if slot.keep is not None else 0, 0)
-        slot.parameter[at if slot.axis == 0 else at[::-1]] += 1
-        assert moved_share(slots) == 1 / entries
+        slots[0].parameter.copy_(weight)
+        in_place = InPlace(slots).moves()
+    assert stacked.moves()[0].tolist()[:3] == [0, entries, 0]
+    for moves in (stacked.moves()[1], in_place[0]):
+        assert moves.tolist()[:3] == [1, entries, pytest.approx(4)]
+        assert moves[3] == pytest.approx(float(stacked.moves()[0, 3]), rel=1e-12)
 
 
 def test_no_demonstrations_change_nothing():

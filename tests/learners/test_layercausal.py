@@ -135,8 +135,8 @@ def test_lcgd_paper_refuses_other_parts_than_keys_and_values(part):
 def updates(learner, subject):
     """The weight change of every layer's keys and values."""
     before = {slot.name: (slot.layer, slot.parameter.detach().clone()) for slot in subject.layout.slots("kv")}
-    with learner.learn(subject, prompts()):
-        after = {slot.name: slot.parameter.detach() for slot in subject.layout.slots("kv")}
+    with learner.learn(subject, prompts()) as predictor:
+        after = {slot.name: slot.parameter.detach() for slot in predictor.slots}
         return {name: (layer, after[name] - value) for name, (layer, value) in before.items()}
 
 

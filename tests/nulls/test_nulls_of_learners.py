@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from iclgd.bench import Bench, change_cosines, change_norms
+from iclgd.bench import Bench
 from iclgd.errors import Refusal
 from iclgd.learners.descent import GradientDescent
 from iclgd.metrics.compared import contrast_aou, contrast_aou_centred, label_share
+from iclgd.models.changes import change_cosines, change_norms
 from iclgd.nulls.reading import Filler, ReadWrongLabels
 from iclgd.nulls.trained import OtherDemos, OtherTask, TwoWrongs, WrongLabels
 from iclgd.nulls.untrained import OtherQuery, RandomDirections, WeightNoise

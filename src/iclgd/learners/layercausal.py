@@ -7,38 +7,48 @@ unembedding, and nothing flows back into the layers below.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from iclgd.errors import Refusal
-from iclgd.learners.descent import GradientDescent, Gradients, Lesson, lesson_loss, step
-from iclgd.models.layout import Slot
+from iclgd.learners.course import Batch, Gradients, Step
+from iclgd.learners.descent import GradientDescent
 from iclgd.models.subject import Subject
+from iclgd.prompts import Demo, Ids
+
+LOGITS = {"cpu": 2**23}  # that are alive at a time, by kind of device: on a CPU about what its caches hold
+MANY_LOGITS = 2**27
 
 
 @dataclass(frozen=True)
 class LayerCausal(GradientDescent):
-    """LCGD as in the authors' code: Σ over layers of the loss of U(block output), inputs detached, one step a demo.
-
-    Each layer's loss is taken and backpropagated on its own, so that one vocabulary of logits is alive at a time.
-    """
+    """LCGD as in the authors' code: Σ over layers of the loss of U(block output), inputs detached, one step a demo."""
 
     def predictions(self, subject: Subject) -> int:
         return subject.layout.layers
 
-    def gradients(self, subject: Subject, lesson: Lesson, slots: Sequence[Slot]) -> tuple[float, Gradients]:
+    def check(self, subject: Subject, step: Step) -> None:
+        """Refuse a model whose own predictions are not U(last block): the losses would be of something else."""
         outputs: dict[int, Tensor] = {}
-        with _detached(subject.layout.blocks), subject.watched_blocks(outputs.__setitem__):
-            final = subject.model(lesson.ids, use_cache=False).logits[0]
+        with torch.no_grad(), subject.watched_blocks(outputs.__setitem__):
+            final = subject.model(subject.tensor([step.ids]), use_cache=False).logits[0]
         subject.check_unembedding(outputs[subject.layout.layers - 1][0], final)
-        return _layer_by_layer(subject, outputs, lesson, slots)
+
+    def gradients(
+        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor]
+    ) -> tuple[Float[Tensor, " replica"], Gradients]:
+        outputs: dict[int, Tensor] = {}
+        with _detached(subject.layout.blocks), subject.watched_blocks(lambda i, y: outputs.update({i: batch.pick(y)})):
+            subject.model(batch.ids, use_cache=False, logits_to_keep=1)
+        return _all_layers(subject, outputs, batch, leaves)
 
 
 @dataclass(frozen=True)
-class LayerCausalPaper(GradientDescent):
+class LayerCausalPaper(LayerCausal):
     """LCGD as in the paper's equations (§4.4): U(attention output), queries held fixed, one step a token.
 
     h_i = Attn(W_V·SG(X), W_K·SG(X), SG(q_i)) and L = Σ over layers of CE(U(h_i), e_{i+1}); SG stops the gradient. As
@@ -50,37 +60,82 @@ class LayerCausalPaper(GradientDescent):
         if self.trains != "kv":
             raise Refusal("lcgd-paper holds the queries fixed, so it trains keys and values only: leave out trains.")
 
-    def predictions(self, subject: Subject) -> int:
-        return subject.layout.layers
+    def steps(self, bos: Ids, demo: Demo, index: int) -> list[Step]:
+        """One for each token; nothing after it matters to it, but the first step sees the whole demonstration."""
+        (whole,) = super().steps(bos, demo, index)
+        ids, first = whole.ids, whole.targets.start
+        return [Step(ids if t == first else ids[: t + 1], range(t, t + 1), index, t == first) for t in whole.targets]
 
-    def steps(self, subject: Subject, lesson: Lesson, slots: Sequence[Slot]) -> Iterator[tuple[float, Tensor]]:
-        for target in lesson.targets:
-            outputs: dict[int, Tensor] = {}
-            with _detached(subject.layout.attentions), subject.watched_outputs(outputs.__setitem__):
-                subject.model(lesson.ids, use_cache=False)
-            token = replace(lesson, targets=range(target, target + 1))
-            loss, gradients = _layer_by_layer(subject, outputs, token, slots)
-            yield loss, step(slots, gradients, self.rate, self.clip, subject.layout.layers)
+    def gradients(
+        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor]
+    ) -> tuple[Float[Tensor, " replica"], Gradients]:
+        outputs: dict[int, Tensor] = {}
+        layout = subject.layout
+        with (
+            _detached([*layout.blocks, *layout.attentions]),
+            subject.watched_outputs(lambda i, y: outputs.update({i: batch.pick(y)})),
+        ):
+            subject.model(batch.ids, use_cache=False, logits_to_keep=1)
+        return _all_layers(subject, outputs, batch, leaves)
 
 
-def _layer_by_layer(
-    subject: Subject, outputs: dict[int, Tensor], lesson: Lesson, slots: Sequence[Slot]
-) -> tuple[float, Gradients]:
-    """Σ over layers of the loss of U(output), and its gradient; a layer's loss reaches that layer's slots only."""
-    gradients = [
-        torch.zeros_like(slot.parameter, dtype=torch.promote_types(slot.parameter.dtype, torch.float32))
-        for slot in slots
-    ]
-    losses = []
-    for layer, output in outputs.items():
-        loss = lesson_loss(subject.unembed(output[0]), lesson)
-        losses.append(loss.detach())
-        mine = [i for i, slot in enumerate(slots) if slot.layer in (layer, -1)]
-        found = torch.autograd.grad(loss, [slots[i].parameter for i in mine], allow_unused=True)
-        for i, gradient in zip(mine, found, strict=True):
-            if gradient is not None:
-                gradients[i] += gradient
-    return float(torch.stack([loss.to(losses[0].device) for loss in losses]).sum()), gradients
+def _all_layers(
+    subject: Subject, outputs: dict[int, Tensor], batch: Batch, leaves: Sequence[Tensor]
+) -> tuple[Float[Tensor, " replica"], Gradients]:
+    """Σ over layers of each replica's mean loss of U(output), and its gradient.
+
+    All layers go through the final norm and the unembedding together. Their graphs have nothing in common, so that one
+    backward pass from the normed outputs is every layer's own.
+    """
+    last = outputs[max(outputs)].device
+    stacked = torch.stack([outputs[layer].to(last) for layer in sorted(outputs)])  # layer row dim
+    normed = subject.layout.norm(stacked).flatten(0, 1)
+    shares, wanted = (part.to(normed.device) for part in (batch.counts.reciprocal()[batch.replica], batch.wanted))
+    outside = [i for i, leaf in enumerate(leaves) if _is_of(subject.layout.unembedding, leaf)]
+    losses, slopes, more = _closed_form(
+        subject,
+        normed.detach(),
+        wanted.repeat(len(stacked)),
+        shares.repeat(len(stacked)),
+        [leaves[i] for i in outside],
+    )
+    found = torch.autograd.grad(normed, leaves, slopes, allow_unused=True)
+    gradients = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found, strict=True)]
+    for i, gradient in zip(outside, more, strict=True):
+        gradients[i] = gradients[i] + gradient
+    return batch.means(losses.view(len(stacked), -1).sum(0)), gradients
+
+
+@torch.no_grad()
+def _closed_form(
+    subject: Subject,
+    normed: Float[Tensor, "row dim"],
+    wanted: Tensor,
+    shares: Float[Tensor, " row"],
+    outside: Sequence[Tensor],
+) -> tuple[Float[Tensor, " row"], Float[Tensor, "row dim"], list[Tensor]]:
+    """Cross-entropies of U's predictions; ∇ of Σ share·loss in the rows, and in parameters of the unembedding.
+
+    ∂CE/∂logits = softmax(logits) − onehot: no graph over the vocabulary, of which a few rows are alive at a time.
+    """
+    room = LOGITS.get(normed.device.type, MANY_LOGITS) // subject.layout.config.vocab_size
+    losses, slopes, more = [], [], [torch.zeros_like(leaf) for leaf in outside]
+    for part in torch.arange(len(normed), device=normed.device).split(max(1, room)):
+        rows, targets = normed[part].requires_grad_(), wanted[part, None]
+        with torch.enable_grad():
+            logits = subject.unembed_normed(rows)
+        logs = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
+        losses.append(-logs.gather(1, targets)[:, 0])
+        slope = logs.exp_().scatter_add_(1, targets, -torch.ones_like(targets, dtype=logs.dtype))
+        slope *= shares[part, None].to(slope)
+        slope, *added = torch.autograd.grad(logits, [rows, *outside], slope.to(logits.dtype))
+        slopes.append(slope)
+        more = [one + other for one, other in zip(more, added, strict=True)]
+    return torch.cat(losses), torch.cat(slopes), more
+
+
+def _is_of(module: nn.Module, leaf: Tensor) -> bool:
+    return any(leaf is parameter for parameter in module.parameters())
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from iclgd.errors import Refusal
 
 Part = Literal["kv", "qkv", "attention", "all"]
 Fused = Literal["thirds", "heads", "groups", "stacked", "quarters"]
-Entry = tuple[str, nn.Parameter, Tensor | None, int]  # name, parameter, which entries of it, along which axis
+Entry = tuple[str, Tensor, Tensor | None, int]  # name, parameter, which entries of it, along which axis
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Slot:
     """
 
     name: str
-    parameter: nn.Parameter
+    parameter: Tensor
     layer: int
     keep: Tensor | None = None  # 0/1 along ``axis``; None: the whole parameter
     axis: int = 0
@@ -81,12 +81,12 @@ class Slot:
     master: Tensor | None = None
 
     def restrict(self, gradient: Tensor) -> Tensor:
-        """The gradient with everything outside the slot at zero."""
+        """The gradient, or a stack of them, with everything outside the slot at zero."""
         return gradient if self.keep is None else gradient * self._mask(gradient)
 
     def _mask(self, like: Tensor) -> Tensor:
         assert self.keep is not None
-        shape = [1] * like.ndim
+        shape = [1] * self.parameter.ndim
         shape[self.axis] = -1
         return self.keep.to(like).view(shape)
 

@@ -136,8 +136,12 @@ class Subject:
 
     def unembed(self, hidden: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch token"]:
         """Next-token logits from a block's output: final norm, unembedding, scale and soft cap where there are any."""
+        return self.unembed_normed(self.layout.norm(hidden))
+
+    def unembed_normed(self, normed: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch token"]:
+        """The same from what the final norm gives."""
         names, config = self.layout.names, self.layout.config
-        logits = self.layout.unembedding(self.layout.norm(hidden))
+        logits = self.layout.unembedding(normed)
         if names.scale is not None:
             logits = logits * getattr(config, names.scale)
         if names.divisor is not None:

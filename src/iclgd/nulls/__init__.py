@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from iclgd.bench import Bench, Run
     from iclgd.learners import Learner
     from iclgd.models.traces import Trace
+    from iclgd.prompts import Prompts
 
 
 class Null(Protocol):
@@ -28,6 +29,13 @@ class Null(Protocol):
     drawn: ClassVar[bool] = True
     control: ClassVar[bool] = False
     version: ClassVar[int] = 1
+
+    def trained_on(self, bench: "Bench", contrast: bool) -> "dict[str, Prompts]":
+        """The demonstrations that the learner is trained on for it, by name, so that all can be trained at once.
+
+        With ``contrast``, those of the contrast of labels too. `Bench.learned` is asked for them by these names.
+        """
+        return {}
 
     def trace(self, bench: "Bench", label: str, learner: "Learner", run: "Run") -> "Trace | None":
         """The null's trace; none where it diverged. A Refusal where this episode cannot have it."""

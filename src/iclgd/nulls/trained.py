@@ -6,13 +6,14 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from iclgd.bench import Bench, Run
+from iclgd.bench import WRONG, Bench, Run
 from iclgd.errors import Refusal
 from iclgd.learners import Learner
 from iclgd.learners.prompted import InContext
 from iclgd.metrics.compared import Compared
 from iclgd.models.traces import Trace
 from iclgd.nulls import Null
+from iclgd.prompts import Prompts
 from iclgd.spec import EpisodeSpec
 from iclgd.tasks.episodes import Episode
 from iclgd.tasks.text import Example
@@ -33,6 +34,9 @@ class WrongLabels(Null):
     drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True
 
+    def trained_on(self, bench: Bench, contrast: bool) -> dict[str, Prompts]:
+        return {WRONG: bench.wrong}
+
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
         return bench.learned_wrong(label, learner).trace
 
@@ -45,9 +49,12 @@ class ShuffledLabels(Null):
     drawn: ClassVar[bool] = False
     trains: ClassVar[bool] = True
 
+    def trained_on(self, bench: Bench, contrast: bool) -> dict[str, Prompts]:
+        return {self.title: bench.tokens(bench.episode.with_shuffled_labels(bench.seed))}
+
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
-        demos = bench.tokens(bench.episode.with_shuffled_labels(bench.seed))
-        return bench.learned(label, learner, demos, self.title).trace
+        (ran,) = _learned(self, bench, label, learner, contrast=False)
+        return ran.trace
 
 
 @dataclass(frozen=True)
@@ -63,11 +70,14 @@ class TwoWrongs(Null):
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> None:
         return None
 
+    def trained_on(self, bench: Bench, contrast: bool) -> dict[str, Prompts]:
+        if not contrast:
+            return {}
+        return {f"{WRONG} {i}": bench.tokens(one) for i, one in enumerate(self.labelings(bench.episode), 1)}
+
     def contrast(self, bench: Bench, label: str, learner: Learner, right: Trace, wrong: Trace) -> Compared | None:
-        first, second = (bench.tokens(episode) for episode in self.labelings(bench.episode))
-        read = [bench.read(f"icl, wrong labels {i}", InContext(), demos) for i, demos in enumerate((first, second), 1)]
-        ran = [bench.learned(label, learner, demos, f"wrong labels {i}") for i, demos in enumerate((first, second), 1)]
-        one, two = (run.trace for run in ran)
+        read = [bench.read(f"icl, {what}", InContext(), ids) for what, ids in self.trained_on(bench, True).items()]
+        one, two = (run.trace for run in _learned(self, bench, label, learner, contrast=True))
         if one is None or two is None:
             return None
         return Compared(bench.zero, read[0], one, bench.prompts, icl_wrong=read[1], tuned_wrong=two)
@@ -101,14 +111,17 @@ class OtherDemos(Null):
     def demos(self, bench: Bench) -> Episode:
         return self.others(bench.episode, bench.seed)
 
+    def trained_on(self, bench: Bench, contrast: bool) -> dict[str, Prompts]:
+        others = self.demos(bench)
+        wrong = {f"{self.title}, {WRONG}": others.with_wrong_labels(bench.seed)} if contrast else {}
+        return {what: bench.tokens(episode) for what, episode in ({self.title: others} | wrong).items()}
+
     def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
-        return bench.learned(label, learner, bench.tokens(self.demos(bench)), self.title).trace
+        (ran,) = _learned(self, bench, label, learner, contrast=False)
+        return ran.trace
 
     def contrast(self, bench: Bench, label: str, learner: Learner, right: Trace, wrong: Trace) -> Compared | None:
-        others = self.demos(bench)
-        demos = {"": others, ", wrong labels": others.with_wrong_labels(bench.seed)}
-        ran = [bench.learned(label, learner, bench.tokens(e), f"{self.title}{what}") for what, e in demos.items()]
-        one, two = (run.trace for run in ran)
+        one, two = (run.trace for run in _learned(self, bench, label, learner, contrast=True))
         return None if one is None or two is None else bench.compared(one, wrong=two)
 
 
@@ -127,6 +140,15 @@ class OtherTask(Null):
         name = stand_in.get(task, "continents") if task == self.task else self.task
         return name, EpisodeSpec(k=min(k, MOST_OTHER_DEMOS), seed=seed, queries=1)
 
-    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
+    def trained_on(self, bench: Bench, contrast: bool) -> dict[str, Prompts]:
         drawn = bench.draw(*self.source(bench.episode.task.name, len(bench.episode.demos), bench.seed))
-        return bench.learned(label, learner, bench.tokens(drawn), f"{self.title} ({drawn.task.name})").trace
+        return {f"{self.title} ({drawn.task.name})": bench.tokens(drawn)}
+
+    def trace(self, bench: Bench, label: str, learner: Learner, run: Run) -> Trace | None:
+        (ran,) = _learned(self, bench, label, learner, contrast=False)
+        return ran.trace
+
+
+def _learned(null: Null, bench: Bench, label: str, learner: Learner, contrast: bool) -> list[Run]:
+    """What the learner does after each of a null's demonstrations."""
+    return [bench.learned(label, learner, demos, what) for what, demos in null.trained_on(bench, contrast).items()]

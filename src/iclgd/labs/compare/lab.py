@@ -6,6 +6,7 @@ from iclgd.labs.compare.spec import CompareSpec
 COMPARE = Lab(
     CompareSpec,
     run=later("iclgd.labs.compare.run:run"),
+    together=later("iclgd.labs.compare.run:together"),
     page=later("iclgd.labs.compare.page:page"),
     identity=later("iclgd.labs.compare.run:identity"),
     examples=(

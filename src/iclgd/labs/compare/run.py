@@ -1,18 +1,19 @@
 """One cell → one result: a learner on one episode, compared with reading. No paths, no globals."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from iclgd.bench import Bench, Run, change_cosines, change_norms, measured
+from iclgd.bench import WRONG, Bench, Run, Wanted, measured, train_ahead
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
 from iclgd.labs.compare.spec import CompareCell
 from iclgd.learners.prompted import InContext
 from iclgd.metrics.compared import Compared, Metric, am_delta
 from iclgd.metrics.prediction import rec2ftp
+from iclgd.models.changes import change_cosines, change_norms
 from iclgd.models.traces import Trace
 from iclgd.prompts import POSITIONS
 from iclgd.results import Array, Result, array
@@ -39,15 +40,47 @@ def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
     return found
 
 
+def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
+    """Every training that the cells will need at once, as far as their models are the same; then each cell's result."""
+    specs: list[CompareCell] = [cell.spec for cell in cells]  # type: ignore[misc]
+    benches = [bench_of(spec, tools) for spec in specs]
+    train_ahead([one for spec, bench in zip(specs, benches, strict=True) for one in _wanted(spec, bench)])
+    for i, (spec, bench) in enumerate(zip(specs, benches, strict=True)):
+        yield _result(spec, bench)
+        if len(cells) > 1 and bench not in benches[i + 1 :]:
+            bench.clear()
+
+
 def run(cell: Cell, tools: Tools) -> Result:
+    return next(together([cell], tools))
+
+
+def _result(spec: CompareCell, bench: Bench) -> Result:
     """The prompted learners alone, one trained learner against icl, or two trained ones against each other."""
-    spec: CompareCell = cell.spec  # type: ignore[assignment]
-    bench = bench_of(spec, tools)
     if spec.learner is None:
         return _prompted(spec, bench)
     if spec.versus is not None:
         return _pair(spec, bench)
     return _learned(spec, bench)
+
+
+def _wanted(spec: CompareCell, bench: Bench) -> Iterator[Wanted]:
+    """The trainings of a cell: learners on the demonstrations themselves, with wrong labels, and those of nulls."""
+    for choice in (spec.learner, spec.versus):
+        if choice is not None:
+            yield Wanted(bench, choice.label, choice.make(), bench.prompts, floor=spec.floor)
+    if spec.learner is None or spec.versus is not None:
+        return
+    contrast = spec.contrast and any(metric.contrast for metric in metrics_of(spec).values())
+    others = {WRONG: bench.wrong} if contrast else {}
+    for chosen in spec.nulls:
+        try:
+            null = chosen.make()
+            others |= null.trained_on(bench, contrast) if hasattr(null, "trained_on") else {}
+        except Refusal:  # said where the null is asked for its trace
+            continue
+    for what, demos in others.items():
+        yield Wanted(bench, spec.learner.label, spec.learner.make(), demos, what)
 
 
 def bench_of(spec: CompareCell, tools: Tools) -> Bench:

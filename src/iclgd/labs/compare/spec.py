@@ -126,7 +126,7 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
         return Path(self.task[0]).stem if len(self.task) == 1 else "tasks"
 
     def cells(self) -> list[Cell]:
-        """The cells, model by model, so that each is loaded once.
+        """The cells, model by model, so that each is loaded once; all draws of a task on one model are a group.
 
         An untrained model's weights change with the seed, as in the papers, and with the task. Nulls that train are
         asked of the first initialisation, the noise floor of its first seed.
@@ -134,8 +134,8 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
         return [
             cell
             for init in self.init
-            for seed in self.seeds
             for task in self.task
+            for seed in self.seeds
             for cell in self._cells(init, seed, task)
         ]
 
@@ -154,7 +154,7 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
         )
         nulls = tuple(null for null in self.nulls if first or not null.registry[null.name].trains)
         labels: dict[str, Label] = {"init": init, "task": task, "seed": seed}
-        group = f"{init} {seed} {task}"
+        group = f"{init} {task}" if init == "trained" else f"{init} {task} {seed}"
 
         def cell(more: dict[str, Label], **changes: Any) -> Cell:
             return Cell("compare", base.model_copy(update=changes), labels | more, group)

@@ -1,0 +1,93 @@
+"""What a training is made of: steps, each with a text, and one step of many replicas as a batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from iclgd.models.layout import Part
+from iclgd.models.subject import Subject
+from iclgd.prompts import Ids, Prompts
+
+Gradients = list[Tensor]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a training: a text, and which of its tokens are to be predicted, each from those before it."""
+
+    ids: Ids
+    targets: range
+    demo: int
+    first: bool = True  # of the steps on this demonstration, in this pass over all of them
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The texts of one step, one of each replica, padded on the right; and the rows that predict a target."""
+
+    ids: Int[Tensor, "replica token"]
+    rows: Int[Tensor, " row"]  # in the flattened batch: replica · width + token
+    wanted: Int[Tensor, " row"]  # the token that follows
+    replica: Int[Tensor, " row"]
+    place: Int[Tensor, " row"]  # among the replica's targets
+    counts: Float[Tensor, " replica"]  # targets of each replica
+
+    @classmethod
+    def of(cls, subject: Subject, steps: Sequence[Step]) -> "Batch":
+        """Padding on the right needs no mask: attention is causal, and no row is asked about padding."""
+        width = max(len(step.ids) for step in steps)
+        asked = [
+            (r * width + target - 1, step.ids[target], r, place)
+            for r, step in enumerate(steps)
+            for place, target in enumerate(step.targets)
+        ]
+        rows, wanted, replica, place = torch.tensor(asked, dtype=torch.long).view(-1, 4).T.to(subject.device)
+        counts = torch.tensor([len(step.targets) for step in steps], dtype=torch.float64).to(subject.device)
+        return cls(subject.tensor([step.ids for step in steps]), rows, wanted, replica, place, counts)
+
+    def pick(self, states: Float[Tensor, "replica token dim"]) -> Float[Tensor, "row dim"]:
+        """What stands at the rows that predict."""
+        return states.flatten(0, 1).index_select(0, self.rows.to(states.device))
+
+    def means(self, losses: Float[Tensor, " row"]) -> Float[Tensor, " replica"]:
+        """The mean over each replica's targets; each has a place of its own, so that the order of the sum is one."""
+        table = losses.new_zeros(self.ids.shape)
+        table = table.index_put((self.replica.to(losses.device), self.place.to(losses.device)), losses)
+        return table.sum(1) / self.counts.to(losses)
+
+
+class Trainable(Protocol):
+    """A learner that can be trained beside others of its type that train the same part.
+
+    The methods are the same for all of them but for the options, which come in through the course, the rate and the
+    longest gradient (``clip``).
+    """
+
+    @property
+    def rate(self) -> float: ...
+    @property
+    def trains(self) -> Part: ...
+    @property
+    def clip(self) -> float | None: ...
+
+    def course(self, prompts: Prompts) -> list[Step]:
+        """The steps of the training, in order."""
+        ...
+
+    def check(self, subject: Subject, step: Step) -> None:
+        """Refuse a subject that cannot be trained so."""
+        ...
+
+    def predictions(self, subject: Subject) -> int:
+        """How many predictions of each token a loss adds up."""
+        ...
+
+    def gradients(
+        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor]
+    ) -> tuple[Float[Tensor, " replica"], Gradients]:
+        """Each replica's loss, and the gradient of their sum with respect to the leaves."""
+        ...

@@ -1,0 +1,191 @@
+"""Training: one finetuning, or many at once, each with its own demonstrations, order, rate and targets.
+
+Step s takes the s-th text of every replica in one pass. Losses, norms and checks stay on the device until the end, and
+a replica that ends in numbers that are not finite disturbs no other: all they share is weights that do not change.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from iclgd.learners.course import Batch, Step, Trainable
+from iclgd.learners.outcome import outcome
+from iclgd.models.layout import Part, Slot
+from iclgd.models.replicas import InPlace, Stacked, norms, out_of_memory, replicas_that_fit, stackable
+from iclgd.models.subject import Subject
+from iclgd.models.traces import Predictor, Training
+from iclgd.prompts import Ids, Prompts
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A learner and what it is to be trained on; ``vectors``: whether its query projections are kept."""
+
+    learner: Trainable
+    prompts: Prompts
+    vectors: bool = True
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A learner after its training: how that went, and the weights, which wait until they are installed."""
+
+    subject: Subject
+    part: Part
+    bos: Ids
+    training: Training
+    weights: list[Tensor] = field(repr=False)  # one for each slot of the part
+
+    @contextmanager
+    def installed(self) -> Iterator[Predictor]:
+        """The subject with these weights; as it was on the way out, whatever happens."""
+        with ExitStack() as stack:
+            if stackable(self.subject, self.part):
+                slots = self.slots
+                stacked = Stacked(self.subject, self.part, [slot.parameter.detach()[None] for slot in slots])
+                stack.enter_context(stacked.running())
+            else:
+                slots = stack.enter_context(self.subject.training(self.part))
+                for slot, weight in zip(slots, self.weights, strict=True):
+                    slot.parameter.data.copy_(weight)
+            yield Predictor(self.subject, self.subject.encode(self.bos), self.training, slots=slots)
+
+    @property
+    def slots(self) -> list[Slot]:
+        """The slots of the part: what their weights are after training, and what they were before."""
+        return [
+            replace(slot, parameter=weight.to(slot.parameter.device), before=slot.parameter.detach())
+            for slot, weight in zip(self.subject.layout.slots(self.part), self.weights, strict=True)
+        ]
+
+    def waiting(self, device: torch.device | str) -> "Trained":
+        """The same, its weights elsewhere until they are needed."""
+        return replace(self, weights=[weight.to(device) for weight in self.weights])
+
+
+def train_together(subject: Subject, jobs: Sequence[Job], note: Note = lambda _what: None) -> list[Trained]:
+    """Train every job; those of one kin (type of learner, part that it trains) as many at once as memory holds."""
+    kin: dict[tuple[type, Part], list[int]] = {}
+    for i, job in enumerate(jobs):
+        kin.setdefault((type(job.learner), job.learner.trains), []).append(i)
+    found: dict[int, Trained] = {}
+    for members in kin.values():
+        courses = {i: jobs[i].learner.course(jobs[i].prompts) for i in members}
+        todo = sorted(members, key=lambda i: -len(courses[i]))  # whoever is done first comes last, and is dropped
+        size = _how_many(subject, jobs[members[0]].learner.trains, [step for i in members for step in courses[i]])
+        while todo:
+            some = todo[:size]
+            try:
+                made = _train(subject, [jobs[i] for i in some], [courses[i] for i in some])
+            except RuntimeError as error:
+                if not out_of_memory(error) or len(some) == 1:
+                    raise
+                size = len(some) // 2
+                note(f"out of memory: {size} finetunings at once from here on")
+                continue
+            found |= dict(zip(some, made, strict=True))
+            todo = todo[size:]
+    return [found[i] for i in range(len(jobs))]
+
+
+def _how_many(subject: Subject, part: Part, steps: Sequence[Step]) -> int:
+    if not steps or not stackable(subject, part):
+        return 1
+    longest, rows = max(len(step.ids) for step in steps), max(len(step.targets) for step in steps)
+    return replicas_that_fit(subject, part, longest, rows)
+
+
+def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]]) -> list[Trained]:
+    """Jobs of one kin at once, those with more steps first."""
+    learner = jobs[0].learner
+    part, guess = learner.trains, learner.predictions(subject) * math.log(subject.layout.config.vocab_size)
+    if courses[0]:
+        learner.check(subject, courses[0][0])
+    with ExitStack() as stack:
+        if stackable(subject, part):
+            stacked = Stacked.copies(subject, part, len(jobs))
+            stack.enter_context(stacked.running())
+            weights: Stacked | InPlace = stacked
+        else:
+            weights = InPlace(stack.enter_context(subject.training(part)))
+        loop = _Loop(subject, jobs, weights)
+        for s in range(len(courses[0])):
+            loop.step([course[s] for course in courses if s < len(course)])
+        met, moves, kept = loop.met(), weights.moves().cpu().tolist(), weights.kept()
+    return [
+        Trained(
+            subject,
+            part,
+            job.prompts.bos,
+            outcome(course, met[: len(course), r], loop.vectors[r], moves[r], guess),
+            [weight[r] for weight in kept],
+        )
+        for r, (job, course) in enumerate(zip(jobs, courses, strict=True))
+    ]
+
+
+class _Loop:
+    """The steps of a training and what they meet, which stays on the device."""
+
+    def __init__(self, subject: Subject, jobs: Sequence[Job], weights: Stacked | InPlace):
+        self.subject, self.jobs, self.weights, self.learner = subject, jobs, weights, jobs[0].learner
+        self.vectors: list[dict[int, Tensor]] = [{} for _ in jobs]
+        self._rates = self._numbers([job.learner.rate for job in jobs])
+        self._clips = self._numbers([job.learner.clip or math.inf for job in jobs])
+        self._met: list[Float[Tensor, "replica _"]] = []
+        self._places = _places([slot.layer for slot in weights.slots], subject.layout.layers)
+
+    def _numbers(self, values: Sequence[float]) -> Float[Tensor, " replica"]:
+        return torch.tensor(values, dtype=torch.float64).to(self.subject.device)
+
+    def step(self, steps: Sequence[Step]) -> None:
+        """w ← w − rate·g for the first replicas, as many as there are steps; g scaled to ``clip`` where longer."""
+        count, seen = len(steps), dict[int, Tensor]()
+        self.weights.take(count)
+        kept = [r for r, step in enumerate(steps) if step.first and self.jobs[r].vectors]
+        with ExitStack() as stack:
+            if kept:
+                stack.enter_context(self.subject.watched_queries(lambda i, y: seen.update({i: y.detach()[kept]})))
+            batch = Batch.of(self.subject, steps)
+            losses, found = self.learner.gradients(self.subject, batch, self.weights.leaves)
+        gradients = self.weights.restricted(found)
+        squares = self._by_layer([length.square() for length in norms(gradients)])
+        total = squares.sum(1).sqrt()
+        scale = torch.where(total > self._clips[:count], self._clips[:count] / total, 1.0)
+        self.weights.descend(gradients, self._rates[:count] * scale)
+        finite = torch.stack([largest.to(total.device) for largest in self.weights.largest(count)]).isfinite().all(0)
+        met = torch.cat([losses.to(total)[:, None], finite.to(total)[:, None], squares[:, :-1].sqrt()], 1)
+        self._met.append(torch.nn.functional.pad(met, (0, 0, 0, len(self.jobs) - count)))
+        self._keep(seen, kept, steps)
+
+    def _by_layer(self, squares: list[Float[Tensor, " replica"]]) -> Float[Tensor, "replica layer_and_outside"]:
+        """Sums over the slots of each layer; the last one is outside the blocks (layer −1)."""
+        layers, places = self._places
+        stacked = torch.stack([square.to(self.subject.device) for square in squares])
+        table = stacked.new_zeros(self.subject.layout.layers + 1, int(places.max()) + 1, stacked.shape[1])
+        return table.index_put((layers.to(table.device), places.to(table.device)), stacked).sum(1).T
+
+    def _keep(self, seen: dict[int, Tensor], kept: Sequence[int], steps: Sequence[Step]) -> None:
+        """Each demonstration's query projections as it was learned, without what stands before it."""
+        whole = torch.stack([seen[i].to(self.subject.device) for i in sorted(seen)]) if seen else torch.empty(0)
+        for i, r in enumerate(kept):
+            own = slice(len(self.jobs[r].prompts.bos), len(steps[r].ids))
+            self.vectors[r][steps[r].demo] = whole[:, i, own]
+
+    def met(self) -> Float[Tensor, "step replica _"]:
+        """Loss, whether weights were finite, norms by layer: one copy to the host for all of them."""
+        width = 2 + self.subject.layout.layers
+        return torch.stack(self._met).cpu() if self._met else torch.empty(0, len(self.jobs), width)
+
+
+def _places(layers: Sequence[int], count: int) -> tuple[Tensor, Tensor]:
+    """Row and column for each slot in a table of layers, the row after the last one for what is outside them."""
+    rows = [layer % (count + 1) for layer in layers]
+    return torch.tensor(rows), torch.tensor([rows[:i].count(row) for i, row in enumerate(rows)])

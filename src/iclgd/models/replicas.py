@@ -1,0 +1,202 @@
+"""Many finetunings of one model at once: the trained weights have a replica axis, everything else is shared.
+
+A batch holds one text of each replica, in order. Where a projection is trained, text r is multiplied by matrix r; all
+other modules see one batch. The replicas' losses are summed, so that gradients stay apart by themselves. The model's
+own parameters are never touched.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import linear
+from transformers.pytorch_utils import Conv1D
+
+from iclgd.models.layout import Part, Slot
+from iclgd.models.subject import Subject
+
+SHARE = 0.8  # of the free memory that replicas may take
+
+
+class Stacked:
+    """The trained slots of several replicas, in float32 or better whatever the model's format.
+
+    A coarser model runs its trained projections in float32 here, from input cast up to output cast back: most steps
+    are smaller than half a step of bfloat16 and would be rounded away.
+    """
+
+    def __init__(self, subject: Subject, part: Part, weights: list[Tensor]):
+        self.slots, self.weights = subject.layout.slots(part), weights  # each (replica, *shape)
+        self.leaves = weights
+        self._owners = list(_owners(subject.model, self.slots))
+
+    @classmethod
+    def copies(cls, subject: Subject, part: Part, count: int) -> "Stacked":
+        """The model's own weights, so many times."""
+        own = [slot.parameter.detach() for slot in subject.layout.slots(part)]
+        precise = [weight.to(torch.promote_types(weight.dtype, torch.float32)) for weight in own]
+        return cls(subject, part, [weight.expand(count, *weight.shape).clone() for weight in precise])
+
+    def take(self, count: int) -> None:
+        """Run and train the first ``count`` replicas from now on."""
+        self.leaves = [weight[:count].detach().requires_grad_() for weight in self.weights]
+
+    def kept(self) -> list[Tensor]:
+        """The weights (replica, *shape), for after the training."""
+        return self.weights
+
+    def restricted(self, gradients: Sequence[Tensor]) -> list[Tensor]:
+        """The gradients (replica, *shape), with everything outside the slots at zero."""
+        return [slot.restrict(gradient) for slot, gradient in zip(self.slots, gradients, strict=True)]
+
+    @torch.no_grad()
+    def descend(self, gradients: Sequence[Tensor], sizes: Float[Tensor, " replica"]) -> None:
+        """w ← w − size·g, each replica with its own step size."""
+        for weight, gradient in zip(self.weights, gradients, strict=True):
+            size = sizes.to(weight.device, weight.dtype).view(-1, *[1] * (weight.ndim - 1))
+            weight[: len(sizes)].addcmul_(gradient, size, value=-1)
+
+    @torch.no_grad()
+    def largest(self, count: int) -> list[Float[Tensor, " replica"]]:
+        """max |w| of the first replicas, slot by slot: nan or infinite where a weight is."""
+        return [_by_replica(weight[:count], torch.inf) for weight in self.weights]
+
+    @torch.no_grad()
+    def moves(self) -> Float[Tensor, "replica 4"]:
+        """As `Slot.moves`, of every replica: what changed, what there is, ‖w − w_before‖², ‖w_before‖²."""
+        found = []
+        for slot, weight in zip(self.slots, self.weights, strict=True):
+            before = slot.parameter.detach().to(weight.dtype)
+            added = weight - before
+            changed = (added != 0).flatten(1).sum(1).double()
+            entries = slot.restrict(torch.ones_like(before)).double().sum().expand_as(changed)
+            length = torch.linalg.vector_norm(slot.restrict(before), dtype=torch.float64).square().expand_as(changed)
+            moves = torch.stack([changed, entries, _by_replica(added, 2).square(), length], 1)
+            found.append(moves.to(self.weights[0].device))
+        return torch.stack(found).sum(0)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The model runs with these weights, on batches of one or more texts a replica, replica by replica."""
+        with ExitStack() as stack:
+            for module, weight, bias in self._owners:
+                stack.callback(_forward_as_before(module))
+                module.forward = self._forward(weight, bias, isinstance(module, Conv1D))
+            yield
+
+    def _forward(self, weight: int, bias: int | None, input_first: bool) -> Callable[[Tensor], Tensor]:
+        def forward(states: Tensor) -> Tensor:
+            return product(states, self.leaves[weight], None if bias is None else self.leaves[bias], input_first)
+
+        return forward
+
+
+def product(states: Tensor, weight: Tensor, bias: Tensor | None, input_first: bool) -> Tensor:
+    """x_r W_rᵀ + b_r for the rows of each replica r; ``input_first`` where W is kept as (input, output).
+
+    states: (replica·texts, …, input); weight: (replica, output, input); bias: (replica, output).
+    """
+    rows = states.to(weight.device, weight.dtype)
+    if len(weight) == 1:
+        matrix = weight.flatten(0, 1)
+        made = linear(rows, matrix.T if input_first else matrix, None if bias is None else bias.flatten())
+        return made.to(states.dtype)
+    rows = rows.reshape(len(weight), -1, rows.shape[-1])
+    matrices = weight if input_first else weight.transpose(1, 2)
+    made = torch.bmm(rows, matrices) if bias is None else torch.baddbmm(bias[:, None], rows, matrices)
+    return made.view(*states.shape[:-1], -1).to(states.dtype)
+
+
+class InPlace:
+    """One replica, in the model's own parameters: for parts that are not all matrices, such as norms and embeddings."""
+
+    def __init__(self, slots: Sequence[Slot]):
+        self.slots = slots
+        self.leaves = [slot.parameter for slot in slots]
+
+    def take(self, count: int) -> None:
+        assert count == 1
+
+    def restricted(self, gradients: Sequence[Tensor]) -> list[Tensor]:
+        return [slot.restrict(gradient)[None] for slot, gradient in zip(self.slots, gradients, strict=True)]
+
+    def descend(self, gradients: Sequence[Tensor], sizes: Float[Tensor, " replica"]) -> None:
+        for slot, gradient in zip(self.slots, gradients, strict=True):
+            slot.descend(gradient[0], float(sizes))
+
+    @torch.no_grad()
+    def largest(self, count: int) -> list[Float[Tensor, " replica"]]:
+        return [_by_replica(leaf[None], torch.inf) for leaf in self.leaves]
+
+    def moves(self) -> Float[Tensor, "replica 4"]:
+        return torch.stack([slot.moves().cpu() for slot in self.slots]).sum(0)[None]
+
+    def kept(self) -> list[Tensor]:
+        return [leaf.detach().clone()[None] for leaf in self.leaves]
+
+
+def stackable(subject: Subject, part: Part) -> bool:
+    """Whether every trained parameter of a part belongs to a plain linear map."""
+    slots = subject.layout.slots(part)
+    matrices = {id(p) for module, *_ in _owners(subject.model, slots) for p in module.parameters()}
+    return all(id(slot.parameter) in matrices for slot in slots)
+
+
+def norms(gradients: Sequence[Tensor]) -> list[Float[Tensor, " replica"]]:
+    """‖g‖ of every replica, slot by slot, in float64."""
+    return [_by_replica(gradient, 2) for gradient in gradients]
+
+
+def replicas_that_fit(subject: Subject, part: Part, tokens: int, rows: int) -> int:
+    """An estimate: weights, gradients and what a backward pass keeps of each text, against the memory that is free.
+
+    A block keeps about 14 vectors of its width and 4 of its inner width for each token, the loss 3 vocabularies for
+    each of ``rows``.
+    """
+    config, layers = subject.layout.config, subject.layout.layers
+    precise = torch.promote_types(subject.dtype, torch.float32).itemsize
+    weights = 2 * precise * sum(slot.parameter.numel() for slot in subject.layout.slots(part))
+    inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+    states = subject.dtype.itemsize * tokens * layers * (14 * config.hidden_size + 4 * inner)
+    return max(
+        1, int(SHARE * free_memory(subject.device)) // (weights + states + 3 * precise * rows * config.vocab_size)
+    )
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes that can be had on a device."""
+    if device.type == "cuda":
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + unused
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def _by_replica(stack: Float[Tensor, "replica ..."], order: float) -> Float[Tensor, " replica"]:
+    return torch.linalg.vector_norm(stack.flatten(1), order, dim=1, dtype=torch.float64)
+
+
+def _owners(model: nn.Module, slots: Sequence[Slot]) -> Iterator[tuple[nn.Module, int, int | None]]:
+    """Linear maps whose weight is a slot's, with the places of weight and bias among the slots."""
+    place = {id(slot.parameter): i for i, slot in enumerate(slots)}
+    for module in model.modules():
+        own: dict[str, Any] = dict(module.named_parameters(recurse=False))
+        known = type(module) in (nn.Linear, Conv1D) or type(module).__name__ == "FalconLinear"
+        if known and own and all(id(parameter) in place for parameter in own.values()):
+            bias = own.get("bias")
+            yield module, place[id(own["weight"])], None if bias is None else place[id(bias)]
+
+
+def _forward_as_before(module: nn.Module) -> Callable[[], None]:
+    """What gives a module back the ``forward`` it has now, its class's or one of its own."""
+    if "forward" not in module.__dict__:
+        return lambda: module.__dict__.pop("forward", None)
+    own = module.__dict__["forward"]
+    return lambda: setattr(module, "forward", own)
