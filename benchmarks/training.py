@@ -14,7 +14,7 @@ from iclgd.models.subject import Subject
 from iclgd.prompts import Prompts
 
 RATE = 1e-3
-STEPS = 8  # demonstrations that are trained on
+STEPS = {"cpu": 8, "cuda": 32}  # demonstrations that are trained on
 
 
 def plain(one: Subject, prompts: Prompts, layer_causal: bool) -> list[Tensor]:
@@ -59,18 +59,19 @@ def added(trained: Trained) -> list[Tensor]:
 
 def compare(one: Subject, prompts: Prompts, replicas: int, within: float) -> dict[tuple[str, str], Timing]:
     """Seconds a step and finetuning of each way; refused where one of them does not agree with the plain one."""
-    short = replace(prompts, demos=prompts.demos[:STEPS])
-    turned = [replace(short, demos=short.demos[i % STEPS :] + short.demos[: i % STEPS]) for i in range(replicas)]
+    steps = STEPS[one.device.type]
+    short = replace(prompts, demos=prompts.demos[:steps])
+    turned = [replace(short, demos=short.demos[i % steps :] + short.demos[: i % steps]) for i in range(replicas)]
     found: dict[tuple[str, str], Timing] = {}
     for kind, learner in (("gd", GradientDescent(rate=RATE)), ("lcgd", LayerCausal(rate=RATE))):
         wanted = plain(one, short, kind == "lcgd")
         timing = timed(lambda k=kind: plain(one, short, k == "lcgd"), one.device, 2)
-        found[kind, "plain loop"] = Timing(timing.seconds / STEPS, timing.gib)
+        found[kind, "plain loop"] = Timing(timing.seconds / steps, timing.gib)
         for many in (1, replicas):
             jobs = [Job(learner, demos, vectors=i == 0) for i, demos in enumerate(turned[:many])]
             _agree(kind, added(train_together(one, jobs)[0]), wanted, within)
             timing = timed(lambda jobs=jobs: train_together(one, jobs), one.device, 2)
-            found[kind, f"{many} at once"] = Timing(timing.seconds / STEPS / many, timing.gib)
+            found[kind, f"{many} at once"] = Timing(timing.seconds / steps / many, timing.gib)
     return found
 
 

@@ -1,7 +1,7 @@
 """What a training is made of: steps, each with a text, and one step of many replicas as a batch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import torch
@@ -34,10 +34,10 @@ class Batch:
     wanted: Int[Tensor, " row"]  # the token that follows
     replica: Int[Tensor, " row"]
     place: Int[Tensor, " row"]  # among the replica's targets
-    counts: Float[Tensor, " replica"]  # targets of each replica
+    counts: Int[Tensor, " replica"]  # targets of each replica
 
     @classmethod
-    def of(cls, subject: Subject, steps: Sequence[Step]) -> "Batch":
+    def of(cls, steps: Sequence[Step]) -> "Batch":
         """Padding on the right needs no mask: attention is causal, and no row is asked about padding."""
         width = max(len(step.ids) for step in steps)
         asked = [
@@ -45,9 +45,10 @@ class Batch:
             for r, step in enumerate(steps)
             for place, target in enumerate(step.targets)
         ]
-        rows, wanted, replica, place = torch.tensor(asked, dtype=torch.long).view(-1, 4).T.to(subject.device)
-        counts = torch.tensor([len(step.targets) for step in steps], dtype=torch.float64).to(subject.device)
-        return cls(subject.tensor([step.ids for step in steps]), rows, wanted, replica, place, counts)
+        ids = torch.tensor([step.ids + (0,) * (width - len(step.ids)) for step in steps])
+        counts = torch.tensor([len(step.targets) for step in steps])
+        rows, wanted, replica, place = torch.tensor(asked, dtype=torch.long).view(-1, 4).T
+        return cls(ids, rows, wanted, replica, place, counts)
 
     def pick(self, states: Float[Tensor, "replica token dim"]) -> Float[Tensor, "row dim"]:
         """What stands at the rows that predict."""
@@ -58,6 +59,16 @@ class Batch:
         table = losses.new_zeros(self.ids.shape)
         table = table.index_put((self.replica.to(losses.device), self.place.to(losses.device)), losses)
         return table.sum(1) / self.counts.to(losses)
+
+
+def on_device(batches: Sequence[Batch], device: torch.device) -> list[Batch]:
+    """The batches on a device, brought there in one copy: each copy would wait for all work before it."""
+    parts = [getattr(batch, part.name) for batch in batches for part in fields(Batch)]
+    if not parts:
+        return []
+    there = torch.cat([part.reshape(-1) for part in parts]).to(device).split([part.numel() for part in parts])
+    views = iter([flat.view(part.shape) for flat, part in zip(there, parts, strict=True)])
+    return [Batch(*(next(views) for _ in fields(Batch))) for _ in batches]
 
 
 class Trainable(Protocol):

@@ -90,7 +90,9 @@ def _all_layers(
     last = outputs[max(outputs)].device
     stacked = torch.stack([outputs[layer].to(last) for layer in sorted(outputs)])  # layer row dim
     normed = subject.layout.norm(stacked).flatten(0, 1)
-    shares, wanted = (part.to(normed.device) for part in (batch.counts.reciprocal()[batch.replica], batch.wanted))
+    shares, wanted = (
+        part.to(normed.device) for part in (batch.counts.double().reciprocal()[batch.replica], batch.wanted)
+    )
     outside = [i for i, leaf in enumerate(leaves) if _is_of(subject.layout.unembedding, leaf)]
     losses, slopes, more = _closed_form(
         subject,
@@ -120,8 +122,9 @@ def _closed_form(
     """
     room = LOGITS.get(normed.device.type, MANY_LOGITS) // subject.layout.config.vocab_size
     losses, slopes, more = [], [], [torch.zeros_like(leaf) for leaf in outside]
-    for part in torch.arange(len(normed), device=normed.device).split(max(1, room)):
-        rows, targets = normed[part].requires_grad_(), wanted[part, None]
+    for first in range(0, len(normed), max(1, room)):
+        part = slice(first, first + max(1, room))
+        rows, targets = normed[part].detach().requires_grad_(), wanted[part, None]
         with torch.enable_grad():
             logits = subject.unembed_normed(rows)
         logs = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)

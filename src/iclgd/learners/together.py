@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from iclgd.learners.course import Batch, Step, Trainable
+from iclgd.learners.course import Batch, Step, Trainable, on_device
 from iclgd.learners.outcome import outcome
 from iclgd.models.layout import Part, Slot
 from iclgd.models.replicas import InPlace, Stacked, norms, out_of_memory, replicas_that_fit, stackable
@@ -116,8 +116,9 @@ def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]])
         else:
             weights = InPlace(stack.enter_context(subject.training(part)))
         loop = _Loop(subject, jobs, weights)
-        for s in range(len(courses[0])):
-            loop.step([course[s] for course in courses if s < len(course)])
+        steps = [[course[s] for course in courses if s < len(course)] for s in range(len(courses[0]))]
+        for some, batch in zip(steps, on_device([Batch.of(some) for some in steps], subject.device), strict=True):
+            loop.step(some, batch)
         met, moves, kept = loop.met(), weights.moves().cpu().tolist(), weights.kept()
     return [
         Trained(
@@ -140,37 +141,43 @@ class _Loop:
         self._rates = self._numbers([job.learner.rate for job in jobs])
         self._clips = self._numbers([job.learner.clip or math.inf for job in jobs])
         self._met: list[Float[Tensor, "replica _"]] = []
-        self._places = _places([slot.layer for slot in weights.slots], subject.layout.layers)
+        layers, places = _places([slot.layer for slot in weights.slots], subject.layout.layers)
+        self._table = (layers.to(subject.device), places.to(subject.device))
+        self._columns = int(places.max()) + 1
+        self._kept: dict[tuple[int, ...], Tensor] = {}  # replicas by number, on the device
 
     def _numbers(self, values: Sequence[float]) -> Float[Tensor, " replica"]:
         return torch.tensor(values, dtype=torch.float64).to(self.subject.device)
 
-    def step(self, steps: Sequence[Step]) -> None:
+    def step(self, steps: Sequence[Step], batch: Batch) -> None:
         """w ← w − rate·g for the first replicas, as many as there are steps; g scaled to ``clip`` where longer."""
         count, seen = len(steps), dict[int, Tensor]()
         self.weights.take(count)
-        kept = [r for r, step in enumerate(steps) if step.first and self.jobs[r].vectors]
+        kept = tuple(r for r, step in enumerate(steps) if step.first and self.jobs[r].vectors)
         with ExitStack() as stack:
             if kept:
-                stack.enter_context(self.subject.watched_queries(lambda i, y: seen.update({i: y.detach()[kept]})))
-            batch = Batch.of(self.subject, steps)
+                stack.enter_context(self.subject.watched_queries(lambda i, y: seen.update({i: self._some(y, kept)})))
             losses, found = self.learner.gradients(self.subject, batch, self.weights.leaves)
         gradients = self.weights.restricted(found)
         squares = self._by_layer([length.square() for length in norms(gradients)])
         total = squares.sum(1).sqrt()
         scale = torch.where(total > self._clips[:count], self._clips[:count] / total, 1.0)
         self.weights.descend(gradients, self._rates[:count] * scale)
-        finite = torch.stack([largest.to(total.device) for largest in self.weights.largest(count)]).isfinite().all(0)
+        finite = (total * self._rates[:count]).isfinite()  # a weight that overflows shows in the next loss
         met = torch.cat([losses.to(total)[:, None], finite.to(total)[:, None], squares[:, :-1].sqrt()], 1)
         self._met.append(torch.nn.functional.pad(met, (0, 0, 0, len(self.jobs) - count)))
         self._keep(seen, kept, steps)
 
     def _by_layer(self, squares: list[Float[Tensor, " replica"]]) -> Float[Tensor, "replica layer_and_outside"]:
         """Sums over the slots of each layer; the last one is outside the blocks (layer −1)."""
-        layers, places = self._places
         stacked = torch.stack([square.to(self.subject.device) for square in squares])
-        table = stacked.new_zeros(self.subject.layout.layers + 1, int(places.max()) + 1, stacked.shape[1])
-        return table.index_put((layers.to(table.device), places.to(table.device)), stacked).sum(1).T
+        table = stacked.new_zeros(self.subject.layout.layers + 1, self._columns, stacked.shape[1])
+        return table.index_put(self._table, stacked).sum(1).T
+
+    def _some(self, states: Float[Tensor, "replica token dim"], kept: tuple[int, ...]) -> Tensor:
+        if kept not in self._kept:
+            self._kept[kept] = torch.tensor(kept).to(states.device)
+        return states.detach().index_select(0, self._kept[kept].to(states.device))
 
     def _keep(self, seen: dict[int, Tensor], kept: Sequence[int], steps: Sequence[Step]) -> None:
         """Each demonstration's query projections as it was learned, without what stands before it."""

@@ -61,11 +61,6 @@ class Stacked:
             weight[: len(sizes)].addcmul_(gradient, size, value=-1)
 
     @torch.no_grad()
-    def largest(self, count: int) -> list[Float[Tensor, " replica"]]:
-        """max |w| of the first replicas, slot by slot: nan or infinite where a weight is."""
-        return [_by_replica(weight[:count], torch.inf) for weight in self.weights]
-
-    @torch.no_grad()
     def moves(self) -> Float[Tensor, "replica 4"]:
         """As `Slot.moves`, of every replica: what changed, what there is, ‖w − w_before‖², ‖w_before‖²."""
         found = []
@@ -127,10 +122,6 @@ class InPlace:
     def descend(self, gradients: Sequence[Tensor], sizes: Float[Tensor, " replica"]) -> None:
         for slot, gradient in zip(self.slots, gradients, strict=True):
             slot.descend(gradient[0], float(sizes))
-
-    @torch.no_grad()
-    def largest(self, count: int) -> list[Float[Tensor, " replica"]]:
-        return [_by_replica(leaf[None], torch.inf) for leaf in self.leaves]
 
     def moves(self) -> Float[Tensor, "replica 4"]:
         return torch.stack([slot.moves().cpu() for slot in self.slots]).sum(0)[None]
