@@ -11,7 +11,7 @@ from iclgd.errors import Refusal
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.metrics.updates import update_size
 from iclgd.models.subject import Subject
-from iclgd.models.traces import Predictor, batches, log_probabilities
+from iclgd.models.traces import Predictor, log_probabilities
 from iclgd.prompts import Demo, Prompts
 from tiny import tiny_model, tiny_subject, tiny_tokenizer, tokens
 
@@ -104,13 +104,6 @@ def test_numbers_that_overflow_on_a_query_are_refused_rather_than_reported():
     subject = Subject(model, tiny_tokenizer(), "overflowing")
     with pytest.raises(Refusal, match="overflowing gives NaN or infinite numbers in float32"):
         Predictor(subject, None).trace(prompts())
-
-
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=60), st.integers(1, 200))
-def test_batches_hold_every_query_once_and_no_more_tokens_than_allowed(lengths, tokens):
-    made = list(batches(lengths, tokens))
-    assert sorted(i for batch in made for i in batch) == list(range(len(lengths)))
-    assert all(len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= tokens for batch in made)
 
 
 @given(st.floats(0.01, 100), st.integers(0, 2**31))

@@ -2,9 +2,9 @@
 
 The first can be looked into and changed. The second, `merged`, is for rows behind a prefix that each of them sees
 whole: a fused kernel attends the prefix's one copy and returns, with its output o_P, the log-sum-exp ℓ_P of the scores
-it did not keep. The own tokens are few; with their scores s_j and L = log(e^ℓ_P + Σ_j e^s_j),
+it did not keep. To the own tokens, of scores s and values V, the prefix is then one more key:
 
-    softmax([s_P, s]) [V_P; V] = e^(ℓ_P − L) o_P + Σ_j e^(s_j − L) v_j.
+    softmax([s_P, s]) [V_P; V] = softmax([ℓ_P, s]) [o_P; V].
 """
 
 import math
@@ -109,7 +109,7 @@ def weighted(
 
 
 def repeat(states: Float[Tensor, "batch keyhead key dim"], groups: int) -> Float[Tensor, "batch head key dim"]:
-    return states if groups == 1 else states.repeat_interleave(groups, dim=1)
+    return states if groups == 1 else states[:, :, None].expand(-1, -1, groups, -1, -1).flatten(1, 2)
 
 
 # the prefix's scores never in memory
@@ -155,15 +155,15 @@ def merged(
     sinks: Tensor | None,
     kernel: Kernel,
 ) -> Float[Tensor, "batch head query dim"]:
-    """Attention over a prefix that every row sees whole and over own tokens of masked scores ``own``."""
+    """Attention over a prefix that every row sees whole and over own tokens of masked scores ``own``.
+
+    The prefix is one more key, of score ℓ_P and value o_P.
+    """
     batch, heads, queries, _ = query.shape
     keys, values = prefix
     out, behind = kernel(folded(query, keys.shape[1])[None], keys, values, scaling)
-    out = unfolded(out[0], batch, queries)
+    behind = unfolded(behind[0, ..., None], batch, queries)
     precise = torch.promote_types(query.dtype, torch.float32)
-    behind, own = unfolded(behind[0, ..., None].to(precise), batch, queries), own.to(precise)
-    total = torch.logaddexp(behind, own.logsumexp(-1, keepdim=True))  # batch head query 1
-    if sinks is not None:
-        total = torch.logaddexp(total, sinks.to(precise).reshape(1, -1, 1, 1))
-    share = torch.exp(own - total).to(query.dtype) @ repeat(value, heads // value.shape[1])
-    return torch.addcmul(share, out, torch.exp(behind - total).to(query.dtype))
+    weights = weights_of(torch.cat([own.to(precise), behind.to(precise)], -1), sinks, query.dtype)
+    share = weights[..., :-1] @ repeat(value, heads // value.shape[1])
+    return torch.addcmul(share, unfolded(out[0], batch, queries), weights[..., -1:])

@@ -1,9 +1,10 @@
 """How much fits: tokens of a batch and of a chunk of context, from the memory that is free."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from iclgd.models.attention import is_fused
@@ -11,6 +12,7 @@ from iclgd.models.layout import Layout
 
 MOST = {"cuda": 16384, "cpu": 1024}  # tokens a batch beyond which nothing gets faster
 LEAST = 64
+BATCH_COST = {"cuda": 256, "cpu": 32}  # tokens that take as long as one more batch: weights read, kernels started
 SHARE = 0.5  # of the free memory, for one pass: the estimate below is rough
 COPIES = 4  # of the scores while a softmax is taken: with and without mask, weights, and one on the way
 CHUNK = 2**29  # bytes of scores at once, where free memory is not known
@@ -53,6 +55,26 @@ def chunk_tokens(layout: Layout, context: int, device: torch.device) -> int:
     free = free_memory(device)
     room = CHUNK if free is None else min(CHUNK, SHARE * free)
     return max(LEAST, int(room / (COPIES * layout.heads * context * 4)))
+
+
+def batches(lengths: Sequence[int], tokens: int, cost: int) -> list[list[int]]:
+    """Indices in batches of similar length, at most ``tokens`` each after padding; at least one a batch.
+
+    They are cut where they take least: every token counts, padding too, and every batch ``cost`` tokens more.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
+    best, cuts = np.zeros(len(order) + 1), [0]
+    for end in range(1, len(order) + 1):
+        longest = lengths[order[end - 1]]
+        starts = np.arange(max(0, end - max(1, tokens // longest)), end)
+        taken = best[starts] + (end - starts) * longest
+        cuts.append(int(starts[taken.argmin()]))
+        best[end] = taken.min() + cost
+    found, end = [], len(order)
+    while end:
+        found.append(order[cuts[end] : end])
+        end = cuts[end]
+    return found[::-1]
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

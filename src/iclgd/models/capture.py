@@ -150,9 +150,7 @@ def attention(
     prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
     modification = tape.modification if tape is not None else None
     kernel = _kernel(query, key, attention_mask, softcap, tape)
-    if kernel is not None:
-        assert tape is not None
-        assert prefix is not None
+    if kernel is not None and tape is not None and prefix is not None:
         own = scores_of(query, key, None, scaling)
         tape.keep_merged(layer, query, own, prefix[0], scaling)
         output = merged(query, masked(own, attention_mask), value, prefix, scaling, s_aux, kernel)
@@ -172,8 +170,8 @@ def attention(
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
     output = weighted(weights, value, prefix)
     if tape is not None and tape.heads is not None:
-        both = _joined(prefix, key, value)
-        tape.heads[layer] = Heads(tape.pick(query), *both, tape.pick(scores), s_aux, scaling, tape.pick(output))
+        whole = (*_joined(prefix, key, value), tape.pick(scores), s_aux, scaling, tape.pick(output))
+        tape.heads[layer] = Heads(tape.pick(query), *whole)
     return output.transpose(1, 2).contiguous(), weights
 
 

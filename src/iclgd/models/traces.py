@@ -1,6 +1,6 @@
 """Traces: what a predictor did on each query, at the named positions."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from iclgd.errors import Refusal
-from iclgd.models.budget import attempt, batch_tokens
+from iclgd.models.budget import BATCH_COST, attempt, batch_tokens, batches
 from iclgd.models.capture import Modification, Prefix
 from iclgd.models.layout import Slot
 from iclgd.models.subject import Subject
@@ -87,7 +87,8 @@ class Predictor:
             context = self.prefix.length if self.prefix else 0
             tokens = batch_tokens(subject.layout, subject.dtype, subject.device, context, prompts.longest)
         kept, lowered = Kept(self, prompts, ranked), None
-        waiting = list(batches([len(query) + longest for query in asked], tokens))[::-1]
+        cost = BATCH_COST.get(subject.device.type, 0)
+        waiting = batches([len(query) + longest for query in asked], tokens, cost)[::-1]
         while waiting:
             batch = waiting.pop()
             if attempt(kept.add, batch, tokens):
@@ -99,10 +100,11 @@ class Predictor:
                     "use fewer demonstrations, a smaller model or a lower precision."
                 )
             else:
-                tokens = lowered = max(1, tokens // 2)
+                tried = len(batch) * max(len(asked[index]) + longest for index in batch)
+                tokens = lowered = max(1, min(tokens, tried) // 2)
                 rest = [index for part in [batch, *waiting[::-1]] for index in part]
                 lengths = [len(asked[index]) + longest for index in rest]
-                waiting = [[rest[i] for i in part] for part in batches(lengths, tokens)][::-1]
+                waiting = [[rest[i] for i in part] for part in batches(lengths, tokens, cost)][::-1]
         return kept.trace(lowered)
 
     def scores(self, queries: Sequence[Ids], labels: Sequence[Ids], tokens: int = 1024) -> Float[Tensor, "query label"]:
@@ -114,7 +116,8 @@ class Predictor:
         read = [(query, start) for start in starts for query in queries]
         words = sorted({word for label in labels for word in label})
         parts, order, longest = [], [], max(map(len, labels))
-        for batch in batches([len(query) + len(start) for query, start in read], tokens):
+        cost = BATCH_COST.get(self.subject.device.type, 0)
+        for batch in batches([len(query) + len(start) for query, start in read], tokens, cost):
             ids = self.subject.tensor([read[i][0] + read[i][1] for i in batch])
             # the token at row r predicts the one after it: len(label) rows from the prompt's last token on
             ends = torch.tensor([[len(read[i][0]) - 1, len(sum(read[i], ())) - 1] for i in batch], device=ids.device)
@@ -202,15 +205,3 @@ def log_probabilities(
     precise = torch.promote_types(vocabulary.dtype, torch.float32)
     chosen = vocabulary[..., torch.tensor(words, device=vocabulary.device)].to(precise)
     return chosen - vocabulary.to(precise).logsumexp(-1, keepdim=True)
-
-
-def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Indices in batches of similar length, at most ``tokens`` each after padding; at least one a batch."""
-    batch: list[int] = []
-    for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-        if batch and (len(batch) + 1) * lengths[index] > tokens:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
