@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from accelerate.hooks import AlignDevicesHook, add_hook_to_module, attach_execution_device_hook
 from plain import (
     BOS,
     DEMOS,
@@ -239,10 +240,20 @@ def test_as_many_at_once_as_the_memory_that_is_free_holds(monkeypatch):
     assert replicas.replicas_that_fit(subject, "kv", 100, 100) < few
 
 
-def test_weights_can_wait_elsewhere_and_are_the_same_when_installed():
-    subject = subject_of("qwen2")
-    (trained,) = train_together(subject, [Job(GradientDescent(0.05), prompts())])
-    with trained.installed() as predictor:
-        wanted = predictor.trace(prompts()).outputs
-    with trained.waiting("cpu").installed() as predictor:
-        assert torch.equal(predictor.trace(prompts()).outputs, wanted)
+def test_a_model_that_accelerate_spread_out_keeps_its_hooks():
+    """There modules have a ``forward`` of their own, which moves inputs to where the weights are."""
+    subject, hooked = subject_of("llama"), subject_of("llama")
+    add_hook_to_module(hooked.model, AlignDevicesHook(execution_device="cpu"))
+    for block in hooked.layout.blocks:
+        attach_execution_device_hook(block, "cpu")
+    own = {name: module.__dict__["forward"] for name, module in hooked.model.named_modules() if has_own(module)}
+    jobs = jobs_of(GradientDescent)[:2]
+    for one, two in zip(train_together(subject, jobs), train_together(hooked, jobs), strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(one.weights, two.weights, strict=True))
+    assert {name for name in own if "k_proj" in name}
+    for name, module in hooked.model.named_modules():
+        assert module.__dict__.get("forward") is own.get(name)
+
+
+def has_own(module) -> bool:
+    return "forward" in module.__dict__
