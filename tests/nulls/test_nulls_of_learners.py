@@ -1,16 +1,21 @@
 """Nulls on a bench: what each puts in the learner's place, or in reading's, and that weights come back."""
 
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
 
-from iclgd.bench import Bench
+from iclgd.bench import WRONG, Bench, Run, Wanted, train_ahead
 from iclgd.errors import Refusal
 from iclgd.learners.descent import GradientDescent
+from iclgd.learners.layercausal import LayerCausal
+from iclgd.learners.prompted import InContext
 from iclgd.metrics.compared import contrast_aou, contrast_aou_centred, label_share
 from iclgd.models.changes import change_cosines, change_norms
 from iclgd.nulls.reading import Filler, ReadWrongLabels
-from iclgd.nulls.trained import OtherDemos, OtherTask, TwoWrongs, WrongLabels
+from iclgd.nulls.trained import OtherDemos, OtherTask, ShuffledLabels, TwoWrongs, WrongLabels
 from iclgd.nulls.untrained import OtherQuery, RandomDirections, WeightNoise
 from iclgd.spec import EpisodeSpec, PromptSpec
 from iclgd.tasks.episodes import load_episode
@@ -43,6 +48,69 @@ def test_training_on_wrong_labels_is_training_on_those_demonstrations(bench):
         again = predictor.trace(bench.prompts)
     assert torch.equal(found.outputs, again.outputs)
     assert not torch.equal(found.outputs, run.trace.outputs)
+
+
+TRAINED = (WrongLabels(), ShuffledLabels(), OtherDemos(), OtherTask(), TwoWrongs())
+
+
+@pytest.mark.parametrize("null", TRAINED, ids=lambda null: type(null).__name__)
+def test_a_null_trains_on_what_it_says_that_it_trains_on(bench, null, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        bench, "learned", lambda label, learner, demos=None, what="": asked.append((what, demos)) or Run(None)
+    )
+    if isinstance(null, TwoWrongs):
+        monkeypatch.setattr(null.__class__, "labelings", lambda _self, episode: (episode, episode))
+    null.trace(bench, "gd", LEARNER, Run(None))
+    assert asked == [(what, demos) for what, demos in null.trained_on(bench, False).items()]
+    if hasattr(null, "contrast"):
+        asked.clear()
+        assert null.contrast(bench, "gd", LEARNER, bench.zero, bench.icl) is None
+        assert asked == [(what, demos) for what, demos in null.trained_on(bench, True).items()]
+
+
+def test_what_is_trained_ahead_is_what_learners_do_one_by_one(bench):
+    def fresh():
+        return Bench(bench.subject, bench.episode, PromptSpec(), 3, bench.draw, lambda what, done: None)
+
+    one, two, other = fresh(), fresh(), fresh()
+    learners = {"gd": LEARNER, "gd slow": GradientDescent(rate=0.01), "lcgd": LayerCausal(rate=0.01)}
+    wanted = [Wanted(one, label, learner, one.prompts) for label, learner in learners.items()]
+    wanted += [Wanted(one, label, learner, one.wrong, WRONG) for label, learner in learners.items()]
+    wanted += [Wanted(other, "gd", LEARNER, other.prompts)]  # another episode, say: its own bench, the same subject
+    train_ahead([*wanted, wanted[0]])
+    for label, learner in learners.items():
+        for what, demos in (("", None), (WRONG, one.wrong)):
+            ahead, alone = one.learned(label, learner, demos, what), two.learned(label, learner, demos, what)
+            torch.testing.assert_close(ahead.trace.outputs, alone.trace.outputs, rtol=1e-5, atol=1e-6)
+            assert ahead.training.losses == pytest.approx(alone.training.losses, rel=1e-5)
+            assert bool(ahead.training.vectors) is (what == "")
+            assert len(ahead.change) == len(alone.change) > 0
+    assert torch.allclose(other.learned("gd", LEARNER).trace.outputs, one.learned("gd", LEARNER).trace.outputs)
+
+
+def test_what_was_trained_ahead_is_not_trained_again(bench, monkeypatch):
+    fresh = Bench(bench.subject, bench.episode, PromptSpec(), 3, bench.draw, lambda what, done: None)
+    train_ahead([Wanted(fresh, "gd", LEARNER, fresh.prompts), Wanted(fresh, "gd", LEARNER, fresh.wrong, WRONG)])
+    monkeypatch.setattr(GradientDescent, "learn", lambda *_: pytest.fail("it was trained already"))
+    run = fresh.learned("gd", LEARNER)
+    fresh.learned_wrong("gd", LEARNER)
+    again = fresh.run("gd", LEARNER, tokens=64, trained=fresh._trained["gd", ""]).trace
+    torch.testing.assert_close(again.outputs, run.trace.outputs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_learner_with_its_own_way_to_learn_is_left_to_it(bench):
+    @dataclass(frozen=True)
+    class Mine(GradientDescent):
+        @contextmanager
+        def learn(self, subject, prompts):
+            with InContext().learn(subject, prompts) as predictor:
+                yield predictor
+
+    fresh = Bench(bench.subject, bench.episode, PromptSpec(), 3, bench.draw, lambda what, done: None)
+    train_ahead([Wanted(fresh, "mine", Mine(), fresh.prompts), Wanted(fresh, "icl", InContext(), fresh.prompts)])
+    assert fresh._trained == {}
+    assert torch.equal(fresh.learned("mine", Mine()).trace.outputs, bench.icl.outputs)
 
 
 def test_weight_noise_is_as_long_as_the_learners_change_in_every_parameter_and_is_taken_back(bench):

@@ -16,12 +16,13 @@ from torch import Tensor
 from iclgd.learners.course import Batch, Step, Trainable, on_device
 from iclgd.learners.outcome import outcome
 from iclgd.models.layout import Part, Slot
-from iclgd.models.replicas import InPlace, Stacked, norms, out_of_memory, replicas_that_fit, stackable
+from iclgd.models.replicas import InPlace, Stacked, free_memory, norms, out_of_memory, replicas_that_fit, stackable
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor, Training
 from iclgd.prompts import Ids, Prompts
 
 Note = Callable[[str], None]
+WAIT = 2  # trained weights wait on the host where the device has not so many times their size to spare
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,6 @@ class Trained:
             replace(slot, parameter=weight.to(slot.parameter.device), before=slot.parameter.detach())
             for slot, weight in zip(self.subject.layout.slots(self.part), self.weights, strict=True)
         ]
-
-    def waiting(self, device: torch.device | str) -> "Trained":
-        """The same, its weights elsewhere until they are needed."""
-        return replace(self, weights=[weight.to(device) for weight in self.weights])
 
 
 def train_together(subject: Subject, jobs: Sequence[Job], note: Note = lambda _what: None) -> list[Trained]:
@@ -120,6 +117,8 @@ def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]])
         for some, batch in zip(steps, on_device([Batch.of(some) for some in steps], subject.device), strict=True):
             loop.step(some, batch)
         met, moves, kept = loop.met(), weights.moves().cpu().tolist(), weights.kept()
+    if subject.device.type != "cpu" and WAIT * sum(weight.nbytes for weight in kept) > free_memory(subject.device):
+        kept = [weight.cpu() for weight in kept]
     return [
         Trained(
             subject,
