@@ -39,7 +39,7 @@ class GradientDescent:
     target: Literal["all", "label"] = "all"
     order: Seed | None = None
     dropped_too: bool = False
-    version: ClassVar[int] = 1  # rises when the same options would give other weights
+    version: ClassVar[int] = 2  # rises when the same options would give other weights
 
     @contextmanager
     def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:
