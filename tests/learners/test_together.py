@@ -71,12 +71,14 @@ def twin(subject, job):
 @pytest.mark.parametrize("architecture", KV_ENTRIES)
 @pytest.mark.parametrize("kind", [GradientDescent, LayerCausal])
 def test_replicas_with_rates_targets_lengths_orders_and_epochs_of_their_own_are_their_plain_twins(kind, architecture):
+    """All of it in float64: a norm that rounds to float32 by itself makes 1e-8 of the last bit of a double."""
     subject = subject_of(architecture)
     jobs = jobs_of(kind)
-    for job, trained in zip(jobs, train_together(subject, jobs), strict=True):
-        weights, losses = twin(subject, job)
-        assert_same(installed(subject, trained.slots), weights)
-        assert trained.training.losses == pytest.approx(losses, abs=1e-10)
+    with subject.in_precision(torch.float64):
+        for job, trained in zip(jobs, train_together(subject, jobs), strict=True):
+            weights, losses = twin(subject, job)
+            assert_same(installed(subject, trained.slots), weights)
+            assert trained.training.losses == pytest.approx(losses, abs=1e-10)
 
 
 def test_replicas_of_the_papers_layer_causal_descent_are_their_plain_twins():
@@ -149,7 +151,7 @@ def test_in_float32_thirty_two_steps_at_once_are_within_1e_5_of_one_at_a_time(ki
 @pytest.mark.parametrize("bad", [1e3, 1e200, math.inf])
 @pytest.mark.parametrize("kind", [GradientDescent, LayerCausal, LayerCausalPaper])
 def test_a_replica_that_diverges_disturbs_no_other_and_ends_as_it_would_alone(kind, bad):
-    subject = subject_of("llama")
+    subject = subject_of("opt")
     good, wild = Job(kind(0.01), prompts()), Job(kind(bad), prompts(DEMOS * 2))
     (calm,) = train_together(subject, [good])
     (alone,) = train_together(subject, [wild])
@@ -163,7 +165,7 @@ def test_a_replica_that_diverges_disturbs_no_other_and_ends_as_it_would_alone(ki
 
 
 def test_a_training_ends_with_the_demonstration_on_which_a_number_was_not_finite():
-    subject = subject_of("llama")
+    subject = subject_of("opt")
     (trained,) = train_together(subject, [Job(GradientDescent(math.inf), prompts())])
     assert len(trained.training.losses) == 1
     assert trained.training.diverged == "a trained weight is not a finite number"
@@ -173,7 +175,7 @@ def test_a_training_ends_with_the_demonstration_on_which_a_number_was_not_finite
 
 
 def test_vectors_are_kept_only_where_they_are_asked_for():
-    subject = subject_of("llama")
+    subject = subject_of("opt")
     jobs = [Job(GradientDescent(0.05), prompts(), vectors=keep) for keep in (False, True, False)]
     kept = [trained.training.vectors for trained in train_together(subject, jobs)]
     assert [len(vectors) for vectors in kept] == [0, len(DEMOS), 0]
@@ -210,7 +212,7 @@ def crowded(monkeypatch, room):
 
 
 def test_out_of_memory_halves_the_batch_and_is_noted(monkeypatch):
-    subject, jobs, notes = subject_of("llama"), jobs_of(GradientDescent), []
+    subject, jobs, notes = subject_of("opt"), jobs_of(GradientDescent), []
     wanted = train_together(subject, jobs)
     tried = crowded(monkeypatch, 2)
     found = train_together(subject, jobs, notes.append)
@@ -224,13 +226,13 @@ def test_out_of_memory_halves_the_batch_and_is_noted(monkeypatch):
 def test_one_finetuning_that_does_not_fit_is_out_of_memory(monkeypatch):
     crowded(monkeypatch, 0)
     with pytest.raises(torch.OutOfMemoryError):
-        train_together(subject_of("llama"), jobs_of(GradientDescent))
+        train_together(subject_of("opt"), jobs_of(GradientDescent))
 
 
 def test_as_many_at_once_as_the_memory_that_is_free_holds(monkeypatch):
     from iclgd.models import replicas
 
-    subject = subject_of("llama")
+    subject = subject_of("opt")
     one = 8 * 2 * sum(slot.parameter.numel() for slot in subject.layout.slots("kv"))
     monkeypatch.setattr(replicas, "free_memory", lambda _device: 0)
     assert replicas.replicas_that_fit(subject, "kv", 10, 10) == 1
@@ -242,7 +244,7 @@ def test_as_many_at_once_as_the_memory_that_is_free_holds(monkeypatch):
 
 def test_a_model_that_accelerate_spread_out_keeps_its_hooks():
     """There modules have a ``forward`` of their own, which moves inputs to where the weights are."""
-    subject, hooked = subject_of("llama"), subject_of("llama")
+    subject, hooked = subject_of("opt"), subject_of("llama")
     add_hook_to_module(hooked.model, AlignDevicesHook(execution_device="cpu"))
     for block in hooked.layout.blocks:
         attach_execution_device_hook(block, "cpu")

@@ -101,10 +101,8 @@ def product(states: Tensor, weight: Tensor, bias: Tensor | None, input_first: bo
         made = linear(rows, matrix.T if input_first else matrix, None if bias is None else bias.flatten())
         return made.to(states.dtype)
     rows = rows.reshape(len(weight), -1, rows.shape[-1])
-    if input_first:
-        made = torch.bmm(rows, weight)
-    else:  # W xᵀ rather than x Wᵀ: its gradient has the layout of W, and every later pass over it is three times faster
-        made = torch.bmm(weight, rows.transpose(1, 2)).transpose(1, 2)
+    # W xᵀ rather than x Wᵀ: its gradient has the layout of W, and every later pass over it is three times faster
+    made = torch.bmm(rows, weight) if input_first else torch.bmm(weight, rows.transpose(1, 2)).transpose(1, 2)
     made = made if bias is None else made + bias[:, None]
     return made.reshape(*states.shape[:-1], -1).to(states.dtype)
 
