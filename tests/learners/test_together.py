@@ -244,7 +244,7 @@ def test_as_many_at_once_as_the_memory_that_is_free_holds(monkeypatch):
 
 def test_a_model_that_accelerate_spread_out_keeps_its_hooks():
     """There modules have a ``forward`` of their own, which moves inputs to where the weights are."""
-    subject, hooked = subject_of("opt"), subject_of("llama")
+    subject, hooked = subject_of("llama"), subject_of("llama")
     add_hook_to_module(hooked.model, AlignDevicesHook(execution_device="cpu"))
     for block in hooked.layout.blocks:
         attach_execution_device_hook(block, "cpu")
