@@ -6,7 +6,7 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
 
-from iclgd.errors import Refusal
+from iclgd.errors import Refusal, memory_told
 from iclgd.lab import LABS
 from iclgd.study import Study
 
@@ -59,11 +59,11 @@ def run_lab(
     if "model" in given and not isinstance(given["model"], str):
         name, subject = in_memory(given["model"])
         subjects, given = {name: subject}, {**given, "model": name}
-    spec = LABS[lab].spec.of(given)
     where = Where(
         Path(store) if store is not None else default_store(), Path(out) if out is not None else None, overwrite
     )
-    with cell_progress() as progress:
+    with memory_told(), cell_progress() as progress:
+        spec = LABS[lab].spec.of(given)
         return run_study(lab, spec, where, jobs, progress, subjects)
 
 

@@ -1,12 +1,13 @@
 """Running a study: which cells are missing, where they are kept, and the folder that shows them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iclgd.errors import Refusal
-from iclgd.files import check_output
+from iclgd.files import check_output, held, sweep
 from iclgd.lab import LABS, Cell, LabSpec
 from iclgd.registry import source_hash
 from iclgd.store.cells import Store
@@ -32,6 +33,7 @@ class Where:
         if self.folder is not None:
             same = read_record(self.folder).get("key") == study_key(lab, spec)
             check_output(self.folder, self.overwrite or same)
+            sweep(self.folder.parent)
 
 
 def run_study(
@@ -44,21 +46,46 @@ def run_study(
 ) -> Study:
     """Run the cells that the store does not have yet, and show them all; ``where.overwrite`` runs every one anew."""
     where.check(lab, spec)
-    tools = Tools(getattr(spec, "data", None), subjects=subjects)
+    with held(where.folder) if where.folder is not None else nullcontext():
+        tools = Tools(getattr(spec, "data", None), subjects=subjects)
+        plan = planned(lab, spec, tools)
+        fresh = run_missing(plan, where, tools, progress, jobs)
+        return shown(lab, spec, plan, where, fresh)
+
+
+def planned(lab: str, spec: LabSpec, tools: Tools) -> "list[Job]":
+    """Every cell of a study with its key."""
+    plan = [_job(cell, tools) for cell in spec.cells()]
+    tools.forget()
+    return plan
+
+
+def run_missing(
+    plan: "Sequence[Job]", where: Where, tools: Tools, progress: "CellProgress | None" = None, jobs: int = 1
+) -> int:
+    """Run the cells of a plan that the store does not have, or all of them anew; gives how many."""
+    store = Store(where.store)
+    sweep(store.folder)
+    every = {job.key: job for job in plan}
+    missing = [job for job in every.values() if where.overwrite or not store.has(job.key)]
+    if missing:
+        for key in every.keys() - {job.key for job in missing}:
+            store.check(key)  # a damaged cell is said before the work, not after it
     if progress is not None:
         tools.progress = progress.doing
-    store, cells = Store(where.store), spec.cells()
-    plan = [_job(cell, tools) for cell in cells]
-    tools.forget()
-    missing = [job for job in {job.key: job for job in plan}.values() if where.overwrite or not store.has(job.key)]
-    if progress is not None:
         progress.start(len(missing))
     if where.overwrite:
         for job in missing:
             store.remove(job.key)
     _run(missing, store, tools, progress, jobs)
-    keys = [job.key for job in plan]
-    study = Study(lab, spec, cells, keys, Results(store, keys), repeat_line(lab, spec, where.folder), len(missing))
+    return len(missing)
+
+
+def shown(lab: str, spec: LabSpec, plan: "Sequence[Job]", where: Where, fresh: int) -> Study:
+    """The study of a plan whose cells are all there, written to its folder if it has one."""
+    cells, keys = [job.cell for job in plan], [job.key for job in plan]
+    repeat = repeat_line(lab, spec, where.folder)
+    study = Study(lab, spec, cells, keys, Results(Store(where.store), keys), repeat, fresh)
     if where.folder is not None:
         study.write(where.folder, where.store)
     return study

@@ -1,12 +1,14 @@
 """The command line. The labs' commands come from their specs; the others live in a module each."""
 
+import os
 import re
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
-from iclgd.errors import Refusal, visible
+from iclgd.errors import Refusal, memory_told, visible
 from iclgd.lab import GROUPS, LABS
 from iclgd.registry import load_plugin, suggest
 
@@ -14,6 +16,8 @@ from iclgd.registry import load_plugin, suggest
 OTHERS = {
     "claims": ("iclgd.cli.claims", "Sentences of the papers, made executable: list them, or run them."),
     "doctor": ("iclgd.cli.doctor", "Whether the labs can work with a model, in seconds."),
+    "study": ("iclgd.cli.study", "Grids of studies from one file: run, plan, status, table, verify, compare."),
+    "store": ("iclgd.cli.store", "The cells that were kept: check, clear up, export, import."),
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
     "models": ("iclgd.cli.models", "List the embedded models, or fetch one."),
     "known": ("iclgd.cli.known", "List the learners, metrics, nulls, … that can be named, with their options."),
@@ -86,13 +90,21 @@ def group() -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line; a refusal is one sentence and exit code 2, Ctrl-C is exit code 130."""
+    """Run the command line; a refusal is one sentence and exit code 2, Ctrl-C is exit code 130.
+
+    A stream that cannot say a letter gets its number instead, and one that is full costs no result.
+    """
     args = list(sys.argv[1:] if args is None else args)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         plugins = named_plugins(args)
         for file in plugins:
             load_plugin(file)
-        group.main(args=args, prog_name="iclgd", standalone_mode=False, obj=plugins)
+        with memory_told():
+            group.main(args=args, prog_name="iclgd", standalone_mode=False, obj=plugins)
+        print(end="", flush=True)
     except Refusal as refusal:
         print(f"iclgd: {visible(flagged(str(refusal)))}", file=sys.stderr)
         sys.exit(2)
@@ -106,6 +118,21 @@ def main(args: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         print("iclgd: stopped; the same command goes on where it was.", file=sys.stderr)
         sys.exit(130)
+    except OSError as error:
+        if not _output_is_lost():
+            raise
+        print(f"iclgd: the output cannot be written ({error.strerror}); what was run is kept.", file=sys.stderr)
+        sys.exit(1)
+
+
+def _output_is_lost() -> bool:
+    """Whether nothing can be written to the output; what waits to be written is then dropped."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
 
 
 def named_plugins(args: list[str]) -> list[str]:

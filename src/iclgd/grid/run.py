@@ -1,0 +1,89 @@
+"""Running a grid: the missing cells of all its parts in one go, a page for each part, and one that lists them."""
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iclgd.errors import Refusal
+from iclgd.files import OURS, check_output, held, sweep, write_over
+from iclgd.grid.file import Grid
+from iclgd.grid.plan import FILE, Plan, jobs_of, plan_of, record_text
+from iclgd.report.numbers import counted
+from iclgd.report.page import Link, Page, Section, Table
+from iclgd.running import Where, run_missing, shown
+from iclgd.study import RECORD, Study, read_record
+
+if TYPE_CHECKING:
+    from iclgd.report.terminal import CellProgress
+
+
+def run_grid(
+    grid: Grid, file: Path, where: Where, jobs: int = 1, progress: "CellProgress | None" = None
+) -> tuple[Page, int]:
+    """Run what the store does not have, write every part's page and the page of the whole; gives that and how many ran.
+
+    The folder says from the beginning what will be in it, so that `status` knows a study that is at work or was killed.
+    """
+    folder = where.folder
+    assert folder is not None, "a grid always has a folder"
+    _check(grid, folder, where.overwrite)
+    with held(folder):
+        sweep(folder.parent)
+        found = jobs_of(grid)
+        plan = plan_of(grid.name, found, where.store, folder)
+        _begin(grid, plan, file, folder)
+        fresh = 0
+        try:
+            for tools in dict.fromkeys(tools for _, tools, _ in found):
+                its = [job for _, other, part in found if other is tools for job in part]
+                fresh += run_missing(its, where, tools, progress, jobs)
+        except Refusal as refusal:
+            write_over(folder / RECORD, record_text(grid, replace(plan, ended=str(refusal)), file))
+            raise
+        studies = [shown(part.lab, part.spec, its, Where(where.store, folder / part.name), 0) for part, _, its in found]
+        parts = [replace(part, answer=study.answer) for part, study in zip(plan.parts, studies, strict=True)]
+        write_over(folder / RECORD, record_text(grid, replace(plan, parts=parts), file))
+        page = front(grid, studies, folder)
+        write_over(folder / "index.html", page.html())
+        write_over(folder / "page.md", page.markdown())
+    return page, fresh
+
+
+def _check(grid: Grid, folder: Path, overwrite: bool) -> None:
+    """Refuse before any work a folder that is not this study's, or a part's place that holds something else."""
+    record = read_record(folder)
+    check_output(folder, overwrite or record.get("name") == grid.name)
+    if folder.exists():
+        for part in grid.parts:
+            check_output(folder / part.name, overwrite=True)
+
+
+def _begin(grid: Grid, plan: Plan, file: Path, folder: Path) -> None:
+    """Mark the folder, say what it will hold, and drop the parts that the file no longer has."""
+    before = read_record(folder)
+    text = record_text(grid, plan, file)
+    folder.mkdir(parents=True, exist_ok=True)
+    sweep(folder)
+    (folder / OURS).touch()
+    write_over(folder / FILE, grid.text())
+    write_over(folder / RECORD, text)
+    kept = {part.name for part in grid.parts}
+    for part in before.get("parts", ()) if "grid" in before else ():
+        if part["name"] not in kept and (folder / part["name"] / OURS).is_file():
+            shutil.rmtree(folder / part["name"])
+
+
+def front(grid: Grid, studies: Sequence[Study], folder: Path) -> Page:
+    """The page that lists the parts with their answers."""
+    rows = [
+        [Link(part.name, f"{part.name}/index.html"), part.lab, str(len(study.keys)), study.answer]
+        for part, study in zip(grid.parts, studies, strict=True)
+    ]
+    cells = len({key for study in studies for key in study.keys})
+    table = Table(["part", "lab", "cells", "answer"], rows)
+    repeat = shlex.join(["iclgd", "study", "run", str(folder.resolve() / FILE)])
+    what = f"{counted(len(rows), 'part')} · {counted(cells, 'cell')}"
+    return Page(grid.name, what, grid.about, [Section("Parts", "", table, brief=True)], repeat)
