@@ -3,6 +3,7 @@
 import shlex
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from iclgd.grid.plan import FILE, Plan, jobs_of, plan_of, record_text
 from iclgd.report.numbers import counted
 from iclgd.report.page import Link, Page, Section, Table
 from iclgd.running import Where, run_missing, shown
+from iclgd.store.cells import Store
+from iclgd.store.index import opened
 from iclgd.study import RECORD, Study, read_record
 
 if TYPE_CHECKING:
@@ -49,7 +52,14 @@ def run_grid(
         page = front(grid, studies, folder)
         write_over(folder / "index.html", page.html())
         write_over(folder / "page.md", page.markdown())
+        _indexed(where.store)
     return page, fresh
+
+
+def _indexed(store: Path) -> None:
+    """Bring the store's index up to date while it is known what is new, so that a table need not wait for it."""
+    with suppress(Refusal), opened(Store(store)):  # without DuckDB there is none
+        pass
 
 
 def _check(grid: Grid, folder: Path, overwrite: bool) -> None:

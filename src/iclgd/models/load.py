@@ -61,9 +61,11 @@ def embedded_folder(name: str, note: Note = lambda _: None) -> Path:
 def recheck(spec: ModelSpec) -> None:
     """Read every cached file of a model again, so that one that changed under its stamp is found when it is loaded."""
     if spec.name in EMBEDDED:
-        path = gguf_path(EMBEDDED[spec.name])
+        model = EMBEDDED[spec.name]
+        path = gguf_path(model)
         if path.is_file():
-            is_whole(conversion_folder(path, digest(path, fresh=True)), fresh=True)
+            digest(path, fresh=True)
+        is_whole(conversion_folder(path, model.sha256), fresh=True)
     elif Path(spec.name).suffix == ".gguf" and Path(spec.name).is_file():
         is_whole(conversion_folder(Path(spec.name), digest(Path(spec.name), fresh=True)), fresh=True)
 
