@@ -3,16 +3,21 @@
 import errno
 import hashlib
 import os
+import platform
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from iclgd.errors import Refusal
 
 OURS = ".iclgd"  # marks a folder that this program wrote, and so may replace
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+BUILDING = ".building-"
+HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+ABANDONED = 3600.0  # seconds after which what another machine was building is taken for left behind
 
 
 def file_sha256(path: Path) -> str:
@@ -30,6 +35,11 @@ def synced(folder: Path) -> None:
             os.close(descriptor)
 
 
+def building() -> str:
+    """How the name of what is built aside begins: whoever finds it can tell whether its process is still there."""
+    return f"{BUILDING}{os.getpid()}-{HOST}-"
+
+
 @contextmanager
 def aside(target: Path) -> Iterator[Path]:
     """A path to build a file or folder under; moved to ``target`` if the block ends well, removed if not.
@@ -38,7 +48,7 @@ def aside(target: Path) -> Iterator[Path]:
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
+        folder = Path(tempfile.mkdtemp(prefix=building(), dir=target.parent))
     except OSError as error:
         raise Refusal(f"cannot write to {target.parent}: {error.strerror}.") from None
     try:
@@ -58,6 +68,30 @@ def aside(target: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def sweep(folder: Path) -> list[Path]:
+    """Remove what was being built below a folder by processes that are gone; what is still being built stays."""
+    left = [path for path in folder.glob(f"{BUILDING}*") if _abandoned(path)] if folder.is_dir() else []
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+    return left
+
+
+def _abandoned(path: Path) -> bool:
+    """Its process ran here and does no more; of another machine's nothing is known but its age."""
+    process, _, rest = path.name.removeprefix(BUILDING).partition("-")
+    if process.isdigit() and rest.startswith(f"{HOST}-"):
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's process
+            return False
+        return False
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime > ABANDONED
+    return False
+
+
 def check_output(target: Path, overwrite: bool) -> None:
     """Refuse, before any work is done, an output folder that could not be written in the end."""
     try:
@@ -75,7 +109,7 @@ def check_output(target: Path, overwrite: bool) -> None:
         raise Refusal(f"{target} holds another study: give another `out`, or `overwrite` to replace it.")
     nearest = next(parent for parent in target.absolute().parents if parent.exists())
     try:
-        with tempfile.TemporaryDirectory(prefix=".building-", dir=nearest):
+        with tempfile.TemporaryDirectory(prefix=building(), dir=nearest):
             pass
     except OSError as error:
         raise Refusal(f"cannot write to {target}: {nearest} is not a writable folder ({error.strerror}).") from None

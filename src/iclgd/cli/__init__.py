@@ -1,12 +1,16 @@
 """The command line. The labs' commands come from their specs; the others live in a module each."""
 
 import re
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
 import click
 
-from iclgd.errors import Refusal, visible
+from iclgd.errors import Refusal, Stopped, Unfinished, visible
 from iclgd.lab import GROUPS, LABS
 from iclgd.registry import load_plugin, suggest
 
@@ -86,13 +90,18 @@ def group() -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line; a refusal is one sentence and exit code 2, Ctrl-C is exit code 130."""
+    """Run the command line. A refusal is one sentence and exit code 2, a study with cells that failed is exit code 1,
+    Ctrl-C is 130 and SIGTERM, which ends like it, 143."""
     args = list(sys.argv[1:] if args is None else args)
     try:
-        plugins = named_plugins(args)
-        for file in plugins:
-            load_plugin(file)
-        group.main(args=args, prog_name="iclgd", standalone_mode=False, obj=plugins)
+        with terminable():
+            plugins = named_plugins(args)
+            for file in plugins:
+                load_plugin(file)
+            group.main(args=args, prog_name="iclgd", standalone_mode=False, obj=plugins)
+    except Unfinished as unfinished:
+        print(*unfinished.traces, f"iclgd: {visible(flagged(str(unfinished)))}", sep="\n", file=sys.stderr)
+        sys.exit(1)
     except Refusal as refusal:
         print(f"iclgd: {visible(flagged(str(refusal)))}", file=sys.stderr)
         sys.exit(2)
@@ -103,9 +112,33 @@ def main(args: list[str] | None = None) -> None:
         said = usage.format_message().rstrip(".")
         print(f"iclgd: {visible(said)}. See `{command} --help`.", file=sys.stderr)
         sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
-        print("iclgd: stopped; the same command goes on where it was.", file=sys.stderr)
-        sys.exit(130)
+    except (KeyboardInterrupt, click.Abort) as stop:
+        cause = stop.__cause__ if isinstance(stop, click.Abort) else stop
+        said = str(cause) if isinstance(cause, Stopped) else "stopped; the same command goes on where it was."
+        print(f"iclgd: {visible(said)}", file=sys.stderr)
+        sys.exit(143 if TERMINATED else 130)
+
+
+TERMINATED: list[int] = []  # whether SIGTERM came
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM, which a batch system sends before it kills, ends a command as Ctrl-C does."""
+
+    def stop(number: int, _frame: object) -> None:
+        TERMINATED.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    TERMINATED.clear()
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def named_plugins(args: list[str]) -> list[str]:

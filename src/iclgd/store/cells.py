@@ -111,7 +111,7 @@ def _contiguous(values: Any) -> Any:
 
 def provenance(seconds: float, device: str) -> dict[str, Any]:
     """Where and when, and with what: nothing here may change a number beyond its last bits."""
-    import torch
+    torch = sys.modules.get("torch")  # a lab may do without it, and its workers start at once
 
     return {
         "versions": {name: _version(name) for name in PACKAGES},
@@ -119,7 +119,7 @@ def provenance(seconds: float, device: str) -> dict[str, Any]:
         "machine": platform.machine(),
         "system": platform.system(),
         "device": device,
-        "threads": torch.get_num_threads(),  # sums on a CPU depend on it in their last bits
+        "threads": torch.get_num_threads() if torch else 1,  # sums on a CPU depend on it in their last bits
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": round(seconds, 2),
     }
