@@ -79,7 +79,10 @@ class Board:
         self.progress.lost(job.key)
         if len(deaths) >= DEATHS:
             path = put(self.store, job, deaths, log)
-            self._fail(job, Failed(job.key, f"its process ended {len(deaths)} times ({how}): {_in_quarantine(path)}"))
+            self._fail(
+                job,
+                Failed(job.key, f"its process ended {len(deaths)} times ({how.rstrip('.')}): {_in_quarantine(path)}"),
+            )
             part.left.remove(job)
         if part.left:
             smaller = 0.5 if 1 < len(deaths) < DEATHS else 1.0

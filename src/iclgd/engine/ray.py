@@ -7,7 +7,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +148,8 @@ def _connected(address: str | None) -> Iterator[Any]:
         where = f"at {address}" if address else "here"
         raise Refusal(f"no Ray cluster can be had {where}: {_why(error)}") from None
     try:
-        yield ray
+        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):  # Ray prints there that workers died
+            yield ray
     finally:
         ray.shutdown()
 
