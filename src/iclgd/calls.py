@@ -11,7 +11,7 @@ from iclgd.lab import LABS
 from iclgd.study import Study
 
 # what every call can be told besides the fields of its spec
-FRAME = {"out": None, "store": None, "jobs": 1, "overwrite": False}
+FRAME = {"out": None, "store": None, "jobs": None, "engine": None, "address": None, "overwrite": False}
 
 
 def lab_functions() -> dict[str, str]:
@@ -43,14 +43,18 @@ def run_lab(
     *,
     out: str | Path | None = None,
     store: str | Path | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
+    engine: str | None = None,
+    address: str | None = None,
     overwrite: bool = False,
     **given: Any,
 ) -> Study:
     """Run a lab. Cells are kept in the store and never run twice; ``out`` is a folder for the page, if one is wanted.
 
+    ``jobs``, ``engine`` and ``address`` say where cells run (see `iclgd.engine.engines.Engine`).
     ``model`` is a name, or a pair of a loaded transformers model and its tokenizer.
     """
+    from iclgd.engine.engines import Engine
     from iclgd.report.terminal import cell_progress
     from iclgd.running import Where, run_study
     from iclgd.store.cells import default_store
@@ -64,7 +68,7 @@ def run_lab(
     )
     with memory_told(), cell_progress() as progress:
         spec = LABS[lab].spec.of(given)
-        return run_study(lab, spec, where, jobs, progress, subjects)
+        return run_study(lab, spec, where, Engine(engine, jobs, address), progress, subjects)
 
 
 def in_memory(given: Any) -> tuple[str, Any]:

@@ -198,7 +198,15 @@ def aged(folder):
         lambda gguf, folder: gguf.unlink(),
         lambda gguf, folder: gguf.write_bytes(gguf.read_bytes()[:100]),
     ],
-    ids=["download altered", "weights altered", "weights empty", "no config", "no digests", "no download", "half of it"],
+    ids=[
+        "download altered",
+        "weights altered",
+        "weights empty",
+        "no config",
+        "no digests",
+        "no download",
+        "half of it",
+    ],
 )
 def test_fetching_notices_what_was_altered_or_deleted_in_the_cache_and_repairs_it(fake_model, capsys, damage):
     assert run(capsys, "models", "fetch", "fake")[0] == 0

@@ -11,7 +11,7 @@ from iclgd.cli.lab import FRAME
 from iclgd.errors import Refusal
 from iclgd.report.numbers import counted, significant
 from iclgd.report.page import Table
-from iclgd.report.terminal import say, window
+from iclgd.report.terminal import duration, say, window
 
 EXAMPLES = """\b
 Examples:
@@ -52,11 +52,12 @@ def _store(given: str | None) -> Path:
     return Path(given) if given else default_store()
 
 
-@_with("out", "overwrite", "store", "jobs")
+@_with("out", "overwrite", "store", "jobs", "engine", "address")
 @command.command("run")
 @click.argument("file")
-def run_command(file: str, out: str | None, overwrite: bool, store: str | None, jobs: int) -> None:
+def run_command(file: str, out: str | None, overwrite: bool, store: str | None, **engine: Any) -> None:
     """Run the cells of a study FILE that the store lacks, and write a page for each part and one for all."""
+    from iclgd.engine.engines import Engine
     from iclgd.grid.file import read_grid
     from iclgd.grid.plan import FILE, RUNS
     from iclgd.grid.run import run_grid
@@ -64,14 +65,14 @@ def run_command(file: str, out: str | None, overwrite: bool, store: str | None, 
     from iclgd.running import Where
     from iclgd.study import read_record
 
-    path = Path(file)
+    path, asked = Path(file), Engine(engine["engine"], engine["jobs"], engine["address"])
     grid = read_grid(path)
     record = read_record(path.parent) if path.name == FILE else {}
     if record.get("grid") == grid.key:  # a grid's own file: shown again in its place, from the store it had
         out, store = out or str(path.parent), store or record["store"]
     folder = Path(out) if out else RUNS / grid.name
     with cell_progress() as progress:
-        page, fresh = run_grid(grid, path, Where(_store(store), folder, overwrite), jobs, progress)
+        page, fresh = run_grid(grid, path, Where(_store(store), folder, overwrite), asked, progress)
     say(page.text(width=window() or 100))
     say(f"\nran      {counted(fresh, 'cell')}")
     say(f"page     {folder / 'index.html'}")
@@ -127,11 +128,10 @@ def _measured(store: Any) -> tuple[list[Any], str]:
 
 
 def _time(cost: Any) -> str:
-    from iclgd.grid.estimate import lasting
-
-    if not cost.unknown:
-        return lasting(cost.seconds) if cost.seconds else "none"
-    return f"{lasting(cost.seconds)} and {cost.unknown} unknown" if cost.seconds else "unknown"
+    known = duration(cost.seconds)
+    return (
+        f"{known} and {cost.unknown} unknown" if cost.unknown and cost.seconds else "unknown" if cost.unknown else known
+    )
 
 
 @_with("store", "out")

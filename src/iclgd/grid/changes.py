@@ -6,21 +6,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from iclgd.errors import Refusal
 from iclgd.grid.file import Grid, Part, read_grid
 from iclgd.grid.plan import FILE, find_plan, jobs_of
+from iclgd.report.terminal import CellProgress
 from iclgd.results import Array, Result
-from iclgd.running import Where, run_missing
+from iclgd.running import SERIAL, Where, run_missing
 from iclgd.spec import canonical
 from iclgd.store.cells import Store
 from iclgd.study import open_study, read_record
-
-if TYPE_CHECKING:
-    from iclgd.report.terminal import CellProgress
 
 # of an array's largest number: updates are small differences of large numbers, whose last bits differ by machine
 TOLERANCE = 1e-3
@@ -84,11 +82,11 @@ def grid_of(what: Path) -> Grid:
 
 
 def verify(
-    what: Path, store: Path, sample: int, seed: int, tolerance: float, progress: "CellProgress | None" = None
+    what: Path, store: Path, sample: int, seed: int, tolerance: float, progress: CellProgress | None = None
 ) -> Iterator[tuple[dict[str, Any], Change]]:
     """Run a sample of the study's finished cells once more, elsewhere, and lay the numbers side by side."""
-    kept = Store(store)
-    found = [(tools, job) for _, tools, jobs in jobs_of(grid_of(what)) for job in jobs if kept.has(job.key)]
+    kept, progress = Store(store), progress or CellProgress()
+    found = [(tools, job) for _, tools, jobs in jobs_of(grid_of(what), progress) for job in jobs if kept.has(job.key)]
     found = list({job.key: (tools, job) for tools, job in found}.values())
     if not found:
         raise Refusal(f"no cell of this study is in {store}: run it first.")
@@ -97,7 +95,7 @@ def verify(
     with tempfile.TemporaryDirectory(prefix="iclgd-") as folder:
         for tools in dict.fromkeys(tools for tools, _ in chosen):
             jobs = [job for its, job in chosen if its is tools]
-            run_missing(jobs, Where(Path(folder)), tools, progress)
+            run_missing(jobs, Where(Path(folder)), tools, SERIAL, progress)
             for job in jobs:
                 again = change(kept.read(job.key), Store(Path(folder)).read(job.key), tolerance)
                 yield {"lab": job.cell.lab, **job.cell.labels}, again

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from iclgd.spec import canonical
 
 if TYPE_CHECKING:
-    from iclgd.engine.serial import Job
+    from iclgd.engine.work import Job
     from iclgd.store.index import Kept
 
 SAME = ("model", "model.name", "task")  # fields that cells have to share to be alike
@@ -80,14 +80,6 @@ def _flat(spec: Mapping[str, Any], above: str = "") -> dict[str, Any]:
         elif not name.endswith("seed"):
             found[f"{above}{name}"] = value
     return found
-
-
-def lasting(seconds: float) -> str:
-    """`40 s`, `12 min`, `3 h 20 min`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s" if seconds >= 1 else "below 1 s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def size(number: float) -> str:

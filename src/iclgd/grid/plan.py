@@ -12,6 +12,7 @@ from iclgd.files import file_sha256
 from iclgd.grid.file import Grid, Part, read_grid
 from iclgd.lab import LABS
 from iclgd.registry import load_plugin
+from iclgd.report.terminal import CellProgress
 from iclgd.results import Label
 from iclgd.running import planned
 from iclgd.store.cells import NAME, Store
@@ -19,7 +20,7 @@ from iclgd.study import open_study, read_record
 from iclgd.tools import Tools
 
 if TYPE_CHECKING:
-    from iclgd.engine.serial import Job
+    from iclgd.engine.work import Job
 
 FILE = "study.yaml"  # in a grid's folder: the grid with every field said
 RUNS = Path("runs")
@@ -76,13 +77,13 @@ class Plan:
                 yield part, key, {"part": part.name, **part.fields, **labels}
 
 
-def jobs_of(grid: Grid) -> "list[tuple[Part, Tools, list[Job]]]":
+def jobs_of(grid: Grid, progress: CellProgress | None = None) -> "list[tuple[Part, Tools, list[Job]]]":
     """Every part with its cells; parts that read one data folder share their tools, hence what they read."""
     tools: dict[Path | None, Tools] = {}
     found = []
     for part in grid.parts:
         data = getattr(part.spec, "data", None)
-        mine = tools.setdefault(data, Tools(data))
+        mine = tools.setdefault(data, Tools(data, progress.doing) if progress else Tools(data))
         jobs = planned(part.lab, part.spec, mine)
         # cells of two parts are never run as one group, whatever their labs call their groups
         found.append(

@@ -6,46 +6,45 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from iclgd.engine.engines import Engine
 from iclgd.errors import Refusal
 from iclgd.files import OURS, check_output, held, sweep, write_over
 from iclgd.grid.file import Grid
 from iclgd.grid.plan import FILE, Plan, jobs_of, plan_of, record_text
 from iclgd.report.numbers import counted
 from iclgd.report.page import Link, Page, Section, Table
-from iclgd.running import Where, run_missing, shown
+from iclgd.report.terminal import CellProgress
+from iclgd.running import SERIAL, Where, run_missing, shown
 from iclgd.store.cells import Store
 from iclgd.store.index import opened
 from iclgd.study import RECORD, Study, read_record
 
-if TYPE_CHECKING:
-    from iclgd.report.terminal import CellProgress
-
 
 def run_grid(
-    grid: Grid, file: Path, where: Where, jobs: int = 1, progress: "CellProgress | None" = None
+    grid: Grid, file: Path, where: Where, engine: Engine = SERIAL, progress: CellProgress | None = None
 ) -> tuple[Page, int]:
     """Run what the store does not have, write every part's page and the page of the whole; gives that and how many ran.
 
     The folder says from the beginning what will be in it, so that `status` knows a study that is at work or was killed.
     """
-    folder = where.folder
+    folder, progress = where.folder, progress or CellProgress()
     assert folder is not None, "a grid always has a folder"
     _check(grid, folder, where.overwrite)
     with held(folder):
         sweep(folder.parent)
-        found = jobs_of(grid)
+        found = jobs_of(grid, progress)
         plan = plan_of(grid.name, found, where.store, folder)
         _begin(grid, plan, file, folder)
         fresh = 0
         try:
             for tools in dict.fromkeys(tools for _, tools, _ in found):
                 its = [job for _, other, part in found if other is tools for job in part]
-                fresh += run_missing(its, where, tools, progress, jobs)
+                fresh += run_missing(its, where, tools, engine, progress)
         except Refusal as refusal:
             write_over(folder / RECORD, record_text(grid, replace(plan, ended=str(refusal)), file))
             raise
+        progress.ends("drawing figures")
         studies = [shown(part.lab, part.spec, its, Where(where.store, folder / part.name), 0) for part, _, its in found]
         parts = [replace(part, answer=study.answer) for part, study in zip(plan.parts, studies, strict=True)]
         write_over(folder / RECORD, record_text(grid, replace(plan, parts=parts), file))

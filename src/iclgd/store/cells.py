@@ -171,7 +171,7 @@ def _contiguous(values: Any) -> Any:
 
 def provenance(seconds: float, device: str) -> dict[str, Any]:
     """Where and when, and with what: nothing here may change a number beyond its last bits."""
-    import torch
+    torch = sys.modules.get("torch")  # a lab may do without it, and its workers start at once
 
     return {
         "versions": {name: _version(name) for name in PACKAGES},
@@ -179,7 +179,7 @@ def provenance(seconds: float, device: str) -> dict[str, Any]:
         "machine": platform.machine(),
         "system": platform.system(),
         "device": device,
-        "threads": torch.get_num_threads(),  # sums on a CPU depend on it in their last bits
+        "threads": torch.get_num_threads() if torch else 1,  # sums on a CPU depend on it in their last bits
         "memory": peak_memory(device),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": round(seconds, 2),
@@ -190,9 +190,8 @@ def peak_memory(device: str) -> int:
     """Bytes that this process had at most since it began: of the device it computed on, else of the machine."""
     import resource
 
-    import torch
-
-    if device.startswith("cuda") and torch.cuda.is_available():
+    torch = sys.modules.get("torch")
+    if torch and device.startswith("cuda") and torch.cuda.is_available():
         return int(torch.cuda.max_memory_allocated(device))
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
