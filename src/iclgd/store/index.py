@@ -62,7 +62,11 @@ class Index:
         rows = self._ask.execute(
             "SELECT name, key, lab, spec, numbers, seconds, memory, bytes, damage FROM cells"
         ).fetchall()
-        return {name: Kept(key, lab, json.loads(spec), *rest) for name, key, lab, spec, *rest in rows}
+        found = {}
+        for name, key, lab, spec, sha, seconds, memory, size, damage in rows:
+            took, most = (np.nan if number is None else number for number in (seconds, memory))
+            found[name] = Kept(key, lab, json.loads(spec), sha, took, most, size, damage)
+        return found
 
     def labels(self) -> dict[int, Labels]:
         """The labels that numbers have, each set once."""
@@ -124,7 +128,8 @@ def _connected(duckdb: Any, target: Path) -> Any:
         return None
     try:
         if connection.execute("SELECT version FROM about").fetchall() == [(VERSION,)]:
-            connection.execute("SELECT count(*), max(value) FROM numbers").fetchall()  # reads every block
+            for table in ("cells", "labels", "numbers"):  # reads every block, and checks it
+                connection.execute(f"SELECT bit_xor(hash(t)) FROM {table} t").fetchall()
             return connection
     except duckdb.Error:
         pass

@@ -5,6 +5,7 @@ import shutil
 import tarfile
 import tempfile
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -139,6 +140,6 @@ def _unpacked(source: Path) -> Iterator[Path]:
                         tar.extract(member, folder, filter="data")
         except OSError as error:
             raise Refusal(f"cannot read {source}: {error.strerror or 'the file is damaged'}.") from None
-        except (tarfile.TarError, EOFError) as error:
-            raise Refusal(f"{source} is not a tar file that can be read ({error}): export it again.") from None
+        except (tarfile.TarError, EOFError, zlib.error):
+            raise Refusal(f"{source} is not a tar file that can be read: export it again.") from None
         yield Path(folder)
