@@ -69,11 +69,25 @@ def aside(target: Path) -> Iterator[Path]:
                 if not target.exists():  # else another process was faster
                     raise
     except OSError as error:
-        if error.errno not in DISK:
-            raise
-        raise Refusal(f"cannot write {target}: {error.strerror}.") from None
+        raise _unwritten(target, error) from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unwritten(target: Path, error: OSError) -> Exception:
+    """A disk that is full, read-only or gone is a sentence; anything else is a bug."""
+    return Refusal(f"cannot write {target}: {error.strerror}.") if error.errno in DISK else error
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[None]:
+    """A folder of ours that is filled bit by bit: there and marked before the block begins."""
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        (target / OURS).touch()
+        yield
+    except OSError as error:
+        raise _unwritten(target, error) from None
 
 
 def write_over(target: Path, content: str | bytes) -> None:
@@ -120,13 +134,18 @@ def held(target: Path) -> Iterator[None]:
     The lock lies beside the target, and ends with its process however that ends.
     """
     path = _lock(target)
+    fresh = not path.parent.exists()
     with _locked(path, target) as file:
-        file.truncate(0)
-        os.write(file.fileno(), str(os.getpid()).encode())
+        with suppress(OSError):  # on a full disk nobody learns who it is
+            file.truncate(0)
+            os.write(file.fileno(), str(os.getpid()).encode())
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
+                if fresh:
+                    path.parent.rmdir()  # where nothing came of it
 
 
 def _lock(target: Path) -> Path:
@@ -190,7 +209,12 @@ def check_output(target: Path, overwrite: bool) -> None:
         raise Refusal(f"{target} was not written by iclgd and stays as it is: give another `out`.")
     if filled and not overwrite:
         raise Refusal(f"{target} holds another study: give another `out`, or `overwrite` to replace it.")
-    nearest = next(parent for parent in target.absolute().parents if parent.exists())
+    check_writable(target, target.absolute().parent)
+
+
+def check_writable(target: Path, folder: Path) -> None:
+    """Refuse, before any work is done, a target whose folder, or the nearest above that is there, is not writable."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
     try:
         with tempfile.TemporaryDirectory(prefix=building(), dir=nearest):
             pass

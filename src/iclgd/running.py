@@ -11,7 +11,7 @@ from iclgd.engine.engines import Engine
 from iclgd.engine.quarantine import lift
 from iclgd.engine.work import Job
 from iclgd.errors import Refusal, Stopped
-from iclgd.files import check_output, held, sweep
+from iclgd.files import check_output, check_writable, held, sweep
 from iclgd.lab import LABS, Cell, LabSpec
 from iclgd.registry import source_hash
 from iclgd.report.numbers import counted
@@ -72,9 +72,10 @@ def run_missing(plan: Sequence[Job], where: Where, tools: Tools, engine: Engine,
     store = Store(where.store)
     unique = list({job.key: job for job in plan}.values())
     missing = [job for job in unique if where.overwrite or not store.has(job.key)]
-    if missing:
+    if missing:  # what would keep the study from being finished is said before the work
+        check_writable(store.folder, store.folder.absolute())
         for key in {job.key for job in unique} - {job.key for job in missing}:
-            store.check(key)  # a damaged cell is said before the work, not after it
+            store.check(key)
     if where.overwrite:
         for job in missing:
             store.remove(job.key)

@@ -149,6 +149,14 @@ def test_a_folder_of_somebody_elses_is_refused_before_anything_is_run(capsys, pl
     assert toy.RAN == []
 
 
+def test_a_folder_of_another_study_is_replaced_only_as_a_whole_and_when_asked_to(capsys, place):
+    run(capsys, "toy", "--out", "runs/mine")
+    assert "holds another study" in refused(capsys, place, "study", "run", "mine.yaml")
+    assert run(capsys, "study", "run", "mine.yaml", "--overwrite")[0] == 0
+    there = {path.name for path in (place / "runs/mine").iterdir()}
+    assert there == {".iclgd", "study.yaml", "study.json", "index.html", "page.md", *PARTS}
+
+
 # while it runs, and after it was killed
 
 

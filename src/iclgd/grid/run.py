@@ -9,7 +9,7 @@ from pathlib import Path
 
 from iclgd.engine.engines import Engine
 from iclgd.errors import Refusal
-from iclgd.files import OURS, check_output, held, sweep, write_over
+from iclgd.files import OURS, check_output, held, new_folder, sweep, write_over
 from iclgd.grid.file import Grid
 from iclgd.grid.plan import FILE, Plan, jobs_of, plan_of, record_text
 from iclgd.report.numbers import counted
@@ -42,7 +42,8 @@ def run_grid(
                 its = [job for _, other, part in found if other is tools for job in part]
                 fresh += run_missing(its, where, tools, engine, progress)
         except Refusal as refusal:
-            write_over(folder / RECORD, record_text(grid, replace(plan, ended=str(refusal)), file))
+            with suppress(Refusal):  # the disk may be full, which is then what is said
+                write_over(folder / RECORD, record_text(grid, replace(plan, ended=str(refusal)), file))
             raise
         progress.ends("drawing figures")
         studies = [shown(part.lab, part.spec, its, Where(where.store, folder / part.name), 0) for part, _, its in found]
@@ -64,7 +65,7 @@ def _indexed(store: Path) -> None:
 def _check(grid: Grid, folder: Path, overwrite: bool) -> None:
     """Refuse before any work a folder that is not this study's, or a part's place that holds something else."""
     record = read_record(folder)
-    check_output(folder, overwrite or record.get("name") == grid.name)
+    check_output(folder, overwrite or not record or record.get("name") == grid.name)
     if folder.exists():
         for part in grid.parts:
             check_output(folder / part.name, overwrite=True)
@@ -74,15 +75,16 @@ def _begin(grid: Grid, plan: Plan, file: Path, folder: Path) -> None:
     """Mark the folder, say what it will hold, and drop the parts that the file no longer has."""
     before = read_record(folder)
     text = record_text(grid, plan, file)
-    folder.mkdir(parents=True, exist_ok=True)
-    sweep(folder)
-    (folder / OURS).touch()
-    write_over(folder / FILE, grid.text())
-    write_over(folder / RECORD, text)
-    kept = {part.name for part in grid.parts}
-    for part in before.get("parts", ()) if "grid" in before else ():
-        if part["name"] not in kept and (folder / part["name"] / OURS).is_file():
-            shutil.rmtree(folder / part["name"])
+    if before and "grid" not in before:  # another study, to be overwritten
+        shutil.rmtree(folder)
+    with new_folder(folder):
+        sweep(folder)
+        write_over(folder / FILE, grid.text())
+        write_over(folder / RECORD, text)
+        kept = {part.name for part in grid.parts}
+        for part in before.get("parts", ()) if "grid" in before else ():
+            if part["name"] not in kept and (folder / part["name"] / OURS).is_file():
+                shutil.rmtree(folder / part["name"])
 
 
 def front(grid: Grid, studies: Sequence[Study], folder: Path) -> Page:

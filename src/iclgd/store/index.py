@@ -92,7 +92,10 @@ def opened(store: Store) -> Iterator[Index]:
         return
     with tempfile.TemporaryDirectory(prefix="iclgd-") as folder:
         made = Path(folder) / FILE
-        _updated(duckdb, store, target, made, stamps)
+        try:
+            _updated(duckdb, store, target, made, stamps)
+        except (duckdb.Error, OSError) as error:
+            raise Refusal(f"the index of {store.folder} cannot be made in {folder}: {error}.") from None
         _keep(made, target)
         with duckdb.connect(str(made), read_only=True) as connection:
             yield Index(connection)
