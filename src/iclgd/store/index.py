@@ -90,7 +90,11 @@ def opened(store: Store) -> Iterator[Index]:
         with connection:
             yield Index(connection)
         return
-    with tempfile.TemporaryDirectory(prefix="iclgd-") as folder:
+    try:
+        room = tempfile.TemporaryDirectory(prefix="iclgd-")
+    except OSError as error:
+        raise Refusal(f"the index of {store.folder} cannot be made: {error.strerror}.") from None
+    with room as folder:
         made = Path(folder) / FILE
         try:
             _updated(duckdb, store, target, made, stamps)
