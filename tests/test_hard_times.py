@@ -64,7 +64,14 @@ class FullDisk:
         return call
 
 
-@pytest.mark.parametrize("asked", [("toy", "--seeds", "2", "--out", "out"), ("study", "run", "g.yaml", "--out", "out")])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("toy", "--seeds", "2", "--out", "out"),
+        pytest.param(("study", "run", "g.yaml", "--out", "out"), marks=pytest.mark.slow),
+    ],
+    ids=["lab", "grid"],
+)
 def test_a_disk_that_is_full_at_any_write_costs_one_sentence_and_no_kept_cell(capsys, place, asked):
     cells = 2 if asked[0] == "toy" else 4
     n, seen = 0, set()

@@ -69,6 +69,7 @@ def test_the_episode_in_the_documentation_is_an_episode(tmp_path):
             read_episode(tmp_path / "e.json")
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_on_studies_run_as_they_are_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ICLGD_STORE", raising=False)
