@@ -119,10 +119,8 @@ class Board:
             return
         sentences = dict.fromkeys(failed.sentence for _, failed in self.failures)
         first = self.failures[0][1]
-        if not self.kept and len(sentences) == 1 and first.error is not None:
-            raise first.error
-        if not self.kept and len(sentences) == 1 and not first.trace and len(self.failures) == self.total > 1:
-            raise Refusal(first.sentence)
+        if not self.kept and len(sentences) == 1 and (first.error or first.refused):
+            raise first.error or Refusal(first.sentence)
         told = [f"{self._which(sentence)}: {sentence}" for sentence in list(sentences)[:SHOWN]]
         if len(sentences) > SHOWN:
             told.append(f"and {len(sentences) - SHOWN} more.")
