@@ -36,7 +36,7 @@ class Driver:
     def kept(self) -> dict[str, int]:
         """The cells that can be seen, by key; each is read, with its hash checked: none is there in part."""
         found = {}
-        for path in self.store.folder.glob("[!.]*/"):
+        for path in self.store.folder.glob("[0-9a-f]*/"):
             key = json.loads((path / "record.json").read_text(encoding="utf-8"))["key"]
             self.store.read(key)
             found[key] = self.store.record(key)["spec"]["number"]
@@ -64,7 +64,7 @@ class Driver:
         assert last.returncode == 0, said
         kept = self.check_killed(before, ran)
         assert sorted(kept.values()) == list(range(cells))
-        assert set(self.ran()[ran:]) == set(range(cells)) - set(before.values())
+        assert set(self.ran()[ran:]) <= set(range(cells)) - set(before.values())
         assert {path.name for path in self.store.folder.iterdir()} == {self.store.path(key).name for key in kept}
 
 

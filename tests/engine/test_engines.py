@@ -12,9 +12,10 @@ import pytest
 import iclgd
 import naps
 import toy
+from iclgd.engine.board import Board
 from iclgd.engine.engines import Engine, gpus_wanted
 from iclgd.engine.quarantine import file_of
-from iclgd.engine.work import Failed, Found, Job, Kept, groups, work
+from iclgd.engine.work import Begun, Failed, Found, Job, Kept, groups, work
 from iclgd.errors import Refusal, Unfinished
 from iclgd.lab import LABS, Cell, Lab
 from iclgd.report.terminal import CellProgress
@@ -120,11 +121,16 @@ def test_a_cell_that_raises_or_refuses_is_said_once_and_the_others_are_kept(tmp_
     assert slept(tmp_path, engine, cells_=12, groups=4).fresh == 2
 
 
-def test_what_fails_for_every_cell_alike_is_the_error_itself(tmp_path):
-    everything = ",".join(map(str, range(4)))
+@pytest.mark.parametrize("engine", ROADS, ids=lambda engine: engine.name)
+@pytest.mark.parametrize("cells", [1, 4])
+def test_what_every_cell_refuses_alike_is_that_refusal(tmp_path, engine, cells):
     with pytest.raises(Refusal, match=r"^this cell cannot be had\.$") as refused:
-        slept(tmp_path, Engine(), cells_=4, groups=2, refuses=everything)
+        slept(tmp_path, engine, cells_=cells, groups=2, refuses=",".join(map(str, range(4))))
     assert not isinstance(refused.value, Unfinished)
+
+
+def test_a_bug_that_every_cell_has_keeps_its_own_exception(tmp_path):
+    everything = ",".join(map(str, range(4)))
     with pytest.raises(ZeroDivisionError):
         slept(tmp_path, Engine(), cells_=4, groups=2, raises=everything)
 
@@ -183,6 +189,28 @@ def test_a_cell_that_ends_its_worker_is_run_again_and_the_study_is_whole(tmp_pat
         [0, 1, 3, 4, 6, 7], 1
     )
     assert not (tmp_path / "cells" / "quarantine").exists()
+
+
+def test_a_cell_that_was_kept_but_not_told_when_its_worker_ended_is_not_run_again(tmp_path):
+    asked, store = jobs(seeds=3), Store(tmp_path)
+    board = Board(asked, store, CellProgress())
+    part = board.take()
+    first, second = part.left
+    board.saw(part, Begun(first.key))
+    assert [type(event) for event in work([first], Tools(), store)] == [Begun, Kept]
+    board.died(part, "SIGKILL", "")
+    assert board.kept == 1
+    again = board.take()
+    assert (again.left, again.alone) == ([second], True)
+
+
+def test_a_group_that_another_command_finished_in_the_meantime_is_not_run(tmp_path):
+    asked, store = jobs(seeds=3), Store(tmp_path)
+    board = Board(asked, store, CellProgress())
+    list(work(asked[:2], Tools(), store))
+    assert [job.cell.spec.seed for job in board.take().left] == [1]
+    assert board.take() is None
+    assert board.kept == 2
 
 
 def test_a_cell_that_ends_its_worker_three_times_is_set_aside_with_its_log_and_left_out_from_then_on(tmp_path):

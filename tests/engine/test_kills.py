@@ -10,6 +10,10 @@ from functools import partial
 import pytest
 from killing import Driver, gone, kill_drivers, kill_workers, spawned
 
+import naps
+from iclgd.files import building
+from iclgd.running import Where, run_study
+
 CELLS = 200
 
 
@@ -27,6 +31,27 @@ def test_workers_killed_twenty_times_are_replaced_and_the_study_is_whole(tmp_pat
     again = [number for number in driver.ran() if driver.ran().count(number) > 1]
     assert len(again) <= 2 * 20  # what was at work when its worker was killed, and nothing else
     driver.finish(CELLS)
+
+
+def test_workers_in_the_middle_of_a_long_cell_end_with_their_driver(tmp_path):
+    driver = Driver(tmp_path, "processes", cells_=4, groups=4, nap=300)
+    process = driver.start()
+    while len(driver.ran()) < 2:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    assert gone(process.pid)
+
+
+def test_what_a_dead_process_was_building_is_swept_and_what_a_living_one_builds_is_not(tmp_path):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    names = [building().replace(str(os.getpid()), str(pid)) + "x" for pid in (dead.pid, os.getpid())]
+    for name in names:
+        (tmp_path / name / "cell").mkdir(parents=True)
+    run_study("nap", naps.NapSpec(cells_=1, groups=1), Where(tmp_path))
+    assert [(tmp_path / name).exists() for name in names] == [False, True]
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])

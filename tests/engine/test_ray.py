@@ -141,7 +141,8 @@ def test_an_address_where_no_cluster_answers_is_a_sentence(tmp_path):
     process = driver.start()
     _, said = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert "Refusal: no Ray cluster can be had at 127.0.0.1:9" in said.strip().splitlines()[-1]
+    last = "no Ray cluster answers at 127.0.0.1:9 (Connection refused): start one with `ray start --head`."
+    assert said.strip().splitlines()[-1] == f"iclgd.errors.Refusal: {last}"
 
 
 def test_without_ray_a_sentence_says_how_to_get_it(tmp_path, monkeypatch):

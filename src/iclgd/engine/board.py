@@ -40,8 +40,13 @@ class Board:
         self.waiting = deque(Part(group) for group in groups([job for job in jobs if job.key not in aside]))
 
     def take(self) -> Part | None:
-        """The next group to run."""
-        return self.waiting.popleft() if self.waiting else None
+        """The next group to run, without what another command on the same store has done in the meantime."""
+        while self.waiting:
+            part = self.waiting.popleft()
+            self._acknowledge(part)
+            if part.left:
+                return part
+        return None
 
     def saw(self, part: Part, event: Event) -> None:
         """A worker told something of a cell of its group."""
@@ -68,9 +73,7 @@ class Board:
 
         From its second death on, it is tried in half of the memory: that may be what it died of.
         """
-        for job in [job for job in part.left if self.store.has(job.key)]:  # kept, but not told any more
-            part.left.remove(job)
-            self._keep(job)
+        self._acknowledge(part)  # what it kept and could not tell any more
         if not part.left:
             return
         job = next((job for job in part.left if job.key == part.at), part.left[0])
@@ -87,6 +90,11 @@ class Board:
         if part.left:
             smaller = 0.5 if 1 < len(deaths) < DEATHS else 1.0
             self.waiting.appendleft(Part(part.left, alone=True, budget=smaller))
+
+    def _acknowledge(self, part: Part) -> None:
+        for job in [job for job in part.left if self.store.has(job.key)]:
+            part.left.remove(job)
+            self._keep(job)
 
     def _keep(self, job: Job) -> None:
         self.kept += 1
@@ -111,10 +119,8 @@ class Board:
             return
         sentences = dict.fromkeys(failed.sentence for _, failed in self.failures)
         first = self.failures[0][1]
-        if not self.kept and len(sentences) == 1 and first.error is not None:
-            raise first.error
-        if not self.kept and len(sentences) == 1 and not first.trace and len(self.failures) == self.total > 1:
-            raise Refusal(first.sentence)
+        if not self.kept and len(sentences) == 1 and (first.error or first.refused):
+            raise first.error or Refusal(first.sentence)
         told = [f"{self._which(sentence)}: {sentence}" for sentence in list(sentences)[:SHOWN]]
         if len(sentences) > SHOWN:
             told.append(f"and {len(sentences) - SHOWN} more.")

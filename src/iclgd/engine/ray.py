@@ -5,6 +5,7 @@ Workers that see the driver's store write to it themselves; the others return wh
 
 import logging
 import os
+import socket
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -15,6 +16,7 @@ from iclgd.engine.board import Board, Part
 from iclgd.engine.processes import STILLBORN, worker_tools
 from iclgd.engine.work import Event, Job, work
 from iclgd.errors import Refusal
+from iclgd.files import building
 from iclgd.registry import PLUGINS
 from iclgd.store.cells import Store
 from iclgd.tools import Tools
@@ -119,7 +121,7 @@ class Worker:
     """What runs on a node. The last model stays loaded from group to group."""
 
     def __init__(self, probe: Path, store: Path, data: Path | None, plugins: Sequence[str], cores: int):
-        self._store = Store(store) if probe.is_file() and os.access(store, os.W_OK) else None
+        self._store = Store(store) if probe.is_dir() and os.access(store, os.W_OK) else None
         self._tools = worker_tools(data, plugins, cores)
 
     def ready(self) -> None:
@@ -141,28 +143,40 @@ def _connected(address: str | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
+    _answers(address)
     quiet: Any = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.CRITICAL}
-    try:
-        ray.init(address=address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        where = f"at {address}" if address else "here"
-        raise Refusal(f"no Ray cluster can be had {where}: {_why(error)}") from None
-    try:
-        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):  # Ray prints there that workers died
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):  # where Ray prints that workers died
+        try:
+            ray.init(address=address, **quiet)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise Refusal(f"no Ray cluster can be had{f' at {address}' if address else ''}: {_why(error)}") from None
+        try:
             yield ray
-    finally:
-        ray.shutdown()
+        finally:
+            ray.shutdown()
+
+
+def _answers(address: str | None) -> None:
+    """Refuse an address where nobody listens; Ray would try for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=10).close()
+        except OSError as error:
+            why = error.strerror or "no answer"
+            raise Refusal(f"no Ray cluster answers at {address} ({why}): start one with `ray start --head`.") from None
 
 
 @contextmanager
 def _probe(folder: Path) -> Iterator[Path]:
-    """A file in the store: a worker that sees it has the same folder."""
+    """A thing in the store: a worker that sees it has the same folder. It goes as all that is being built there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix=".probe-", dir=folder.resolve()) as file:
-            yield Path(file.name)
+        made = tempfile.TemporaryDirectory(prefix=building(), dir=folder.resolve())
     except OSError as error:
         raise Refusal(f"cannot write to {folder}: {error.strerror}.") from None
+    with made as path:
+        yield Path(path)
 
 
 def _needs(nodes: Sequence[dict[str, Any]], gpus: int | None) -> dict[str, int]:

@@ -53,7 +53,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Failed:
-    """The cell raised; ``trace`` is empty for a refusal. ``fatal``: no other cell could do better (a full disk).
+    """The cell raised, or ``refused``. ``fatal``: no other cell could do better (a full disk).
 
     The exception itself stays in its process: not every one survives the way to another.
     """
@@ -61,11 +61,12 @@ class Failed:
     key: str
     sentence: str
     trace: str = ""
+    refused: bool = False
     fatal: bool = False
     error: Exception | None = field(default=None, compare=False)
 
     def __reduce__(self) -> Any:
-        return Failed, (self.key, self.sentence, self.trace, self.fatal)
+        return Failed, (self.key, self.sentence, self.trace, self.refused, self.fatal)
 
 
 Event = Begun | Kept | Found | Failed
@@ -108,7 +109,7 @@ def work(jobs: Sequence[Job], tools: Tools, store: Store | None, alone: bool = F
             if failed.fatal:
                 return
             if failed.sentence == said:
-                yield from (Failed(job.key, said, failed.trace) for job in left)
+                yield from (Failed(job.key, said, failed.trace, failed.refused) for job in left)
                 return
             said = failed.sentence
     finally:
@@ -149,7 +150,7 @@ def _keep(job: Job, result: Result, seconds: float, tools: Tools, store: Store |
 
 def _told(job: Job, error: Exception) -> Failed:
     if isinstance(error, Refusal):
-        return Failed(job.key, str(error), fatal=isinstance(error, _CannotKeep), error=error)
+        return Failed(job.key, str(error), refused=True, fatal=isinstance(error, _CannotKeep), error=error)
     if _out_of_memory(error):  # without the exception, whose frames hold what filled the memory
         why = " ".join(str(error).split()).split(". ")[0][:200].rstrip(".")
         return Failed(job.key, f"not enough memory, also for batches of half the size ({why or 'MemoryError'}).")
