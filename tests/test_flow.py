@@ -31,6 +31,7 @@ FLOW = [
     {"engine"},
     {"study"},
     {"running"},
+    {"grid"},
     {"labs"},
     {"calls"},
     {"claims"},

@@ -10,6 +10,7 @@ import iclgd
 from iclgd.tasks.episodes import read_episode
 from iclgd.tasks.sources import load_examples
 from iclgd.tasks.text import all_tasks, read_task
+from said import run
 
 ROOT = Path(__file__).parents[1]
 
@@ -66,6 +67,23 @@ def test_the_episode_in_the_documentation_is_an_episode(tmp_path):
         (tmp_path / "e.json").write_text(json.dumps({k: v for k, v in whole.items() if k != key}))
         with pytest.raises(iclgd.Refusal):
             read_episode(tmp_path / "e.json")
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_on_studies_run_as_they_are_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ICLGD_STORE", raising=False)
+    (tmp_path / "widths.yaml").write_text(block("docs/studies.md", "yaml"))
+    text = (ROOT / "docs/studies.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("iclgd ")]
+    assert len(lines) == 13
+    said = {}
+    for line in lines:
+        code, said[line], err = run(capsys, *line.split()[1:])
+        assert code == 0, f"{line}: {err}"
+    assert "2 cells equal to the bit" in said["iclgd study verify widths.yaml --sample 2"]
+    assert "9 cells equal to the bit" in said["iclgd study compare runs/widths runs/cells"]
+    assert (tmp_path / "loss.csv").read_text().startswith("k,dx,learner,mean,low,high")
 
 
 def test_the_documentation_names_every_tasks_splits():

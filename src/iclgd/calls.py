@@ -6,12 +6,12 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
 
-from iclgd.errors import Refusal
+from iclgd.errors import Refusal, memory_told
 from iclgd.lab import LABS
 from iclgd.study import Study
 
 # what every call can be told besides the fields of its spec
-FRAME = {"out": None, "store": None, "jobs": 1, "overwrite": False}
+FRAME = {"out": None, "store": None, "jobs": None, "engine": None, "address": None, "overwrite": False}
 
 
 def lab_functions() -> dict[str, str]:
@@ -43,14 +43,18 @@ def run_lab(
     *,
     out: str | Path | None = None,
     store: str | Path | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
+    engine: str | None = None,
+    address: str | None = None,
     overwrite: bool = False,
     **given: Any,
 ) -> Study:
     """Run a lab. Cells are kept in the store and never run twice; ``out`` is a folder for the page, if one is wanted.
 
+    ``jobs``, ``engine`` and ``address`` say where cells run (see `iclgd.engine.engines.Engine`).
     ``model`` is a name, or a pair of a loaded transformers model and its tokenizer.
     """
+    from iclgd.engine.engines import Engine
     from iclgd.report.terminal import cell_progress
     from iclgd.running import Where, run_study
     from iclgd.store.cells import default_store
@@ -59,12 +63,12 @@ def run_lab(
     if "model" in given and not isinstance(given["model"], str):
         name, subject = in_memory(given["model"])
         subjects, given = {name: subject}, {**given, "model": name}
-    spec = LABS[lab].spec.of(given)
     where = Where(
         Path(store) if store is not None else default_store(), Path(out) if out is not None else None, overwrite
     )
-    with cell_progress() as progress:
-        return run_study(lab, spec, where, jobs, progress, subjects)
+    with memory_told(), cell_progress() as progress:
+        spec = LABS[lab].spec.of(given)
+        return run_study(lab, spec, where, Engine(engine, jobs, address), progress, subjects)
 
 
 def in_memory(given: Any) -> tuple[str, Any]:

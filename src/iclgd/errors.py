@@ -1,5 +1,9 @@
 """What goes wrong in the user's hands: one sentence that says what is wrong and what to do."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class Refusal(Exception):
     """The request cannot be met as it stands.
@@ -9,6 +13,38 @@ class Refusal(Exception):
     """
 
 
+class Unfinished(Refusal):
+    """Some cells of a study failed and the others are kept; the command line exits with 1.
+
+    ``traces`` are tracebacks of errors that nobody foresaw, one of each kind.
+    """
+
+    def __init__(self, sentence: str, traces: tuple[str, ...] = ()):
+        super().__init__(sentence)
+        self.traces = traces
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM, with a sentence that says what is kept and how to go on."""
+
+
 def visible(text: str) -> str:
     """The text with control characters, which a data set or a file name might bring, spelled out."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
+@contextmanager
+def memory_told() -> Iterator[None]:
+    """More memory than there is, asked for by numpy or torch, is a sentence: what was asked is too large for here."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        said = str(error).split("\n")[0]
+        if not isinstance(error, MemoryError) and not re.search("out of memory|can't allocate memory", said):
+            raise
+        asked = re.search(r"allocate (?:([\d.]+ ?[KMGTPE]i?B)|(\d+) bytes)", said)
+        size = f" ({asked[1] or f'{int(asked[2]) / 1e9:,.1f} GB'} at once)" if asked else ""
+        raise Refusal(
+            f"this takes more memory than there is{size}: ask for less of what makes it large; cells that were "
+            "finished are kept."
+        ) from None

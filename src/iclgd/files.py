@@ -1,18 +1,26 @@
 """Files that are whole or not there: everything is built aside and moved into place."""
 
 import errno
+import fcntl
 import hashlib
 import os
+import platform
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from iclgd.errors import Refusal
 
 OURS = ".iclgd"  # marks a folder that this program wrote, and so may replace
-DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG)
+BUILDING = ".building-"
+HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+ABANDONED = 3600.0  # seconds after which what another machine was building is taken for left behind
 
 
 def file_sha256(path: Path) -> str:
@@ -21,13 +29,22 @@ def file_sha256(path: Path) -> str:
 
 
 def synced(folder: Path) -> None:
-    """Every file of a folder, and the folder, are on the disk before anything points to them."""
-    for path in (*folder.iterdir(), folder):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    """Every file of a folder, and the folder, are on the disk before anything points to them; waits for all at once."""
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(_sync, (*folder.iterdir(), folder)))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def building() -> str:
+    """How the name of what is built aside begins: whoever finds it can tell whether its process is still there."""
+    return f"{BUILDING}{os.getpid()}-{HOST}-"
 
 
 @contextmanager
@@ -38,7 +55,7 @@ def aside(target: Path) -> Iterator[Path]:
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
+        folder = Path(tempfile.mkdtemp(prefix=building(), dir=target.parent))
     except OSError as error:
         raise Refusal(f"cannot write to {target.parent}: {error.strerror}.") from None
     try:
@@ -47,21 +64,140 @@ def aside(target: Path) -> Iterator[Path]:
         if not target.exists():
             try:
                 os.replace(part, target)
+                _sync(target.parent)  # the new name is on the disk too
             except OSError:
                 if not target.exists():  # else another process was faster
                     raise
     except OSError as error:
-        if error.errno not in DISK:
-            raise
-        raise Refusal(f"cannot write {target}: {error.strerror}.") from None
+        raise _unwritten(target, error) from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unwritten(target: Path, error: OSError) -> Exception:
+    """A disk that is full, read-only or gone is a sentence; anything else is a bug."""
+    return Refusal(f"cannot write {target}: {error.strerror}.") if error.errno in DISK else error
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[None]:
+    """A folder of ours that is filled bit by bit: there and marked before the block begins."""
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        (target / OURS).touch()
+        yield
+    except OSError as error:
+        raise _unwritten(target, error) from None
+
+
+def write_over(target: Path, content: str | bytes) -> None:
+    """A small file in the place of an older one: the old text or the new one is there at any moment."""
+    with aside(target) as part:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+        _sync(part)
+        os.replace(part, target)
+
+
+def sweep(folder: Path) -> list[Path]:
+    """Remove what was being built below a folder by processes that are gone; what is still being built stays."""
+    left = abandoned(folder)
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+    return left
+
+
+def abandoned(folder: Path) -> list[Path]:
+    """What processes that are gone left behind in a folder."""
+    return [path for path in folder.glob(f"{BUILDING}*") if _abandoned(path)] if folder.is_dir() else []
+
+
+def _abandoned(path: Path) -> bool:
+    """Its process ran here and does no more; of another machine's nothing is known but its age."""
+    process, _, rest = path.name.removeprefix(BUILDING).partition("-")
+    if process.isdigit() and rest.startswith(f"{HOST}-"):
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's process
+            return False
+        return False
+    with suppress(OSError):
+        return time.time() - path.stat().st_mtime > ABANDONED
+    return False
+
+
+@contextmanager
+def held(target: Path) -> Iterator[None]:
+    """One command at a time writes to ``target``: a second one is refused, and told which process has it.
+
+    The lock lies beside the target, and ends with its process however that ends.
+    """
+    path = _lock(target)
+    fresh = not path.parent.exists()
+    with _locked(path, target) as file:
+        with suppress(OSError):  # on a full disk nobody learns who it is
+            file.truncate(0)
+            os.write(file.fileno(), str(os.getpid()).encode())
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
+                if fresh:
+                    path.parent.rmdir()  # where nothing came of it
+
+
+def _lock(target: Path) -> Path:
+    whole = target.resolve()
+    return whole.with_name(f".{hashlib.sha256(whole.name.encode()).hexdigest()[:12]}.lock")
+
+
+@contextmanager
+def _locked(path: Path, target: Path) -> Iterator[IO[bytes]]:
+    while True:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("a+b", buffering=0)
+        except OSError as error:
+            raise Refusal(f"cannot write to {path.parent}: {error.strerror}.") from None
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                owner = file.read().decode() or "another"
+                raise Refusal(f"process {owner} is writing {target}: wait for it, or give another `out`.") from None
+            try:
+                current = os.path.samestat(os.fstat(file.fileno()), path.stat())
+            except FileNotFoundError:
+                current = False
+            if current:
+                yield file
+                return
+        # its last owner removed it in between: once more
+
+
+def holder(target: Path) -> str:
+    """The process that is writing ``target``; empty if none is."""
+    try:
+        with _lock(target).open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read().decode()
+    except OSError:
+        pass
+    return ""
 
 
 def check_output(target: Path, overwrite: bool) -> None:
     """Refuse, before any work is done, an output folder that could not be written in the end."""
     try:
-        exists = target.exists()
+        target.stat()
+        exists = True
+    except (FileNotFoundError, NotADirectoryError):
+        exists = False
     except OSError as error:
         raise Refusal(f"cannot write to {target}: {error.strerror}.") from None
     if target.is_symlink() and not exists:
@@ -73,9 +209,14 @@ def check_output(target: Path, overwrite: bool) -> None:
         raise Refusal(f"{target} was not written by iclgd and stays as it is: give another `out`.")
     if filled and not overwrite:
         raise Refusal(f"{target} holds another study: give another `out`, or `overwrite` to replace it.")
-    nearest = next(parent for parent in target.absolute().parents if parent.exists())
+    check_writable(target, target.absolute().parent)
+
+
+def check_writable(target: Path, folder: Path) -> None:
+    """Refuse, before any work is done, a target whose folder, or the nearest above that is there, is not writable."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
     try:
-        with tempfile.TemporaryDirectory(prefix=".building-", dir=nearest):
+        with tempfile.TemporaryDirectory(prefix=building(), dir=nearest):
             pass
     except OSError as error:
         raise Refusal(f"cannot write to {target}: {nearest} is not a writable folder ({error.strerror}).") from None

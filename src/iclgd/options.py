@@ -36,7 +36,9 @@ class ModelOptions(Spec):
     revision: str | None = option(None, "Revision of a hub model.", keyed=False)
     dtype: Dtype = option("float32", "Arithmetic of the model; tf32: float32 whose products a GPU rounds to ten bits.")
     device: str = option("auto", "cpu, cuda, cuda:1, …; auto takes a GPU where there is one.", keyed=False)
-    device_map: str | None = option(None, 'Spread a large model over devices, for instance "auto".', keyed=False)
+    device_map: str | None = option(
+        None, "Spread a large model over devices: auto, balanced, or JSON with a device for each part.", keyed=False
+    )
     allow_pickle: bool = option(
         False, "Read pickled weights too. They can run code: only if you trust them.", keyed=False
     )

@@ -1,22 +1,29 @@
 """Running a study: which cells are missing, where they are kept, and the folder that shows them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iclgd.errors import Refusal
-from iclgd.files import check_output
+from iclgd.engine.engines import Engine
+from iclgd.engine.quarantine import lift
+from iclgd.engine.work import Job
+from iclgd.errors import Refusal, Stopped
+from iclgd.files import check_output, check_writable, held, sweep
 from iclgd.lab import LABS, Cell, LabSpec
 from iclgd.registry import source_hash
+from iclgd.report.numbers import counted
+from iclgd.report.terminal import CellProgress
 from iclgd.store.cells import Store
 from iclgd.study import Results, Study, read_record, repeat_line, study_key
 from iclgd.tools import Tools
 
 if TYPE_CHECKING:
-    from iclgd.engine.serial import Job
     from iclgd.models.subject import Subject
-    from iclgd.report.terminal import CellProgress
+
+SERIAL = Engine()
 
 
 @dataclass(frozen=True)
@@ -38,35 +45,57 @@ def run_study(
     lab: str,
     spec: LabSpec,
     where: Where,
-    jobs: int = 1,
-    progress: "CellProgress | None" = None,
+    engine: Engine = SERIAL,
+    progress: CellProgress | None = None,
     subjects: "Mapping[str, Subject] | None" = None,
 ) -> Study:
     """Run the cells that the store does not have yet, and show them all; ``where.overwrite`` runs every one anew."""
     where.check(lab, spec)
-    tools = Tools(getattr(spec, "data", None), subjects=subjects)
-    if progress is not None:
-        tools.progress = progress.doing
-    store, cells = Store(where.store), spec.cells()
-    plan = [_job(cell, tools) for cell in cells]
+    progress = progress or CellProgress()
+    with held(where.folder) if where.folder is not None else nullcontext():
+        tools = Tools(getattr(spec, "data", None), progress.doing, subjects)
+        plan = planned(lab, spec, tools)
+        fresh = run_missing(plan, where, tools, engine, progress)
+        progress.ends("drawing figures")
+        return shown(lab, spec, plan, where, fresh)
+
+
+def planned(lab: str, spec: LabSpec, tools: Tools) -> list[Job]:
+    """Every cell of a study with its key."""
+    plan = [_job(cell, tools) for cell in spec.cells()]
     tools.forget()
-    missing = [job for job in {job.key: job for job in plan}.values() if where.overwrite or not store.has(job.key)]
-    if progress is not None:
-        progress.start(len(missing))
+    return plan
+
+
+def run_missing(plan: Sequence[Job], where: Where, tools: Tools, engine: Engine, progress: CellProgress) -> int:
+    """Run the cells of a plan that the store does not have, or all of them anew; gives how many."""
+    store = Store(where.store)
+    unique = list({job.key: job for job in plan}.values())
+    missing = [job for job in unique if where.overwrite or not store.has(job.key)]
+    if missing:  # what would keep the study from being finished is said before the work
+        check_writable(store.folder, store.folder.absolute())
+        for key in {job.key for job in unique} - {job.key for job in missing}:
+            store.check(key)
     if where.overwrite:
         for job in missing:
             store.remove(job.key)
-    _run(missing, store, tools, progress, jobs)
-    keys = [job.key for job in plan]
-    study = Study(lab, spec, cells, keys, Results(store, keys), repeat_line(lab, spec, where.folder), len(missing))
+            lift(store, job.key)
+    _run(missing, unique, store, tools, engine, progress)
+    return len(missing)
+
+
+def shown(lab: str, spec: LabSpec, plan: Sequence[Job], where: Where, fresh: int) -> Study:
+    """The study of a plan whose cells are all there, written to its folder if it has one."""
+    cells, keys = [job.cell for job in plan], [job.key for job in plan]
+    repeat = repeat_line(lab, spec, where.folder)
+    study = Study(lab, spec, cells, keys, Results(Store(where.store), keys), repeat, fresh)
     if where.folder is not None:
+        sweep(where.folder.absolute().parent)
         study.write(where.folder, where.store)
     return study
 
 
-def _job(cell: Cell, tools: Tools) -> "Job":
-    from iclgd.engine.serial import Job
-
+def _job(cell: Cell, tools: Tools) -> Job:
     lab = LABS[cell.lab]
     identity = dict(lab.identity(cell, tools))
     if source := source_hash(lab):  # a stranger's lab: its file may change without its version
@@ -74,13 +103,26 @@ def _job(cell: Cell, tools: Tools) -> "Job":
     return Job(cell.key(identity, lab.version), cell, identity)
 
 
-def _run(missing: "Sequence[Job]", store: Store, tools: Tools, progress: "CellProgress | None", jobs: int) -> None:
-    from iclgd.engine import processes, serial
+def _run(
+    missing: Sequence[Job], unique: Sequence[Job], store: Store, tools: Tools, engine: Engine, progress: CellProgress
+) -> None:
+    """Run what is missing; whoever stops it is told what is kept."""
+    sweep(store.folder)
+    done = {job.key for job in unique} - {job.key for job in missing}
+    progress.start(len(missing), expected(store, done, len(missing)))
+    try:
+        engine.run(missing, store, tools, progress)
+    except KeyboardInterrupt:
+        sweep(store.folder)
+        kept = sum(store.has(job.key) for job in unique)
+        cells = f"{kept} of {counted(len(unique), 'cell')}"
+        raise Stopped(f"stopped; {cells} are kept in {store.folder}: the same command goes on from there.") from None
 
-    done = progress.done if progress is not None else lambda _cell: None
-    if jobs == 1 or len(missing) < 2:
-        serial.run_jobs(missing, store, tools, done)
-    elif tools.subjects:
-        raise Refusal("a model in memory stays in its process: leave out `jobs`.")
-    else:
-        processes.run_jobs(missing, store, tools, done, jobs)
+
+def expected(store: Store, done: Collection[str], missing: int) -> float | None:
+    """Seconds that missing cells take one after another, if they are like those of the study that are done."""
+    took = list[float]()
+    for key in islice(done, 100):
+        with suppress(Refusal, KeyError):  # a cell that cannot be read is refused by whoever needs its numbers
+            took.append(store.record(key)["provenance"]["seconds"])
+    return missing * sum(took) / len(took) if took else None

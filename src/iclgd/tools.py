@@ -28,6 +28,7 @@ class Tools:
         self, data: Path | None = None, progress: Progress = silent, subjects: "Mapping[str, Subject] | None" = None
     ):
         self.data, self.progress, self.subjects = data, progress, dict(subjects or {})
+        self.budget = 1.0  # share of the usual batch, where memory ran out before
         self._shared: dict[Hashable, Any] = {}
         self._loaded: "tuple[ModelSpec, Subject] | None" = None
 
@@ -54,6 +55,10 @@ class Tools:
         fresh = deepcopy(held.model)
         reinitialise(fresh, spec.init, spec.init_seed)
         return Subject(fresh, held.tokenizer, held.name)
+
+    def within(self, batch: int) -> int:
+        """How many tokens (rows, replicas) to take at once where ``batch`` are usual: fewer after memory ran out."""
+        return max(1, int(batch * self.budget))
 
     def progress_note(self, what: str) -> None:
         self.progress(what, 0)

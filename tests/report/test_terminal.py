@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import iclgd
 from iclgd.report.numbers import Number, Size, counted, number
 from iclgd.report.page import Table
-from iclgd.report.terminal import CellProgress, say
+from iclgd.report.terminal import CellProgress, cell_progress, duration, say, working
 
 DRAWN = """
 import contextlib, io, time
@@ -25,9 +26,12 @@ with working("fetching") as note:
 with cell_progress() as progress:
     progress.start(3)
     time.sleep(0.2)
+    progress.begun("one", "seed 0")
     progress.doing("tracing", 7)
-    time.sleep(0.2)
-    progress.done(None)
+    time.sleep(0.3)
+    progress.done("one")
+    time.sleep(0.3)
+    progress.ends("drawing figures")
     time.sleep(0.3)
 print("the result")
 """
@@ -59,12 +63,32 @@ def drawn(terminal: bool) -> tuple[str, bytes]:
 def test_progress_is_drawn_on_a_terminal_and_goes_on_while_a_library_is_kept_quiet():
     out, seen = drawn(terminal=True)
     assert out == "the result\n"
-    for words in (b"unpacking", b"still unpacking", b"tracing (7)", b"1 of 3 cells"):
+    for words in (b"unpacking", b"still unpacking", b"1 running", b"tracing (7)", b"1 of 3 cells", b"drawing figures"):
         assert words in seen
 
 
-def test_no_progress_is_drawn_where_there_is_no_terminal():
+def test_nothing_is_said_of_what_takes_a_moment_where_there_is_no_terminal():
     assert drawn(terminal=False) == ("the result\n", b"")
+
+
+def test_a_line_is_said_every_few_seconds_where_there_is_no_terminal(monkeypatch, capsys):
+    monkeypatch.setattr("iclgd.report.terminal.EVERY", 0.05)
+    with cell_progress() as progress:
+        progress.start(3)
+        progress.doing("fetching weights", 0)
+        time.sleep(0.2)
+    with working("unpacking"):
+        time.sleep(0.2)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines.count("0 of 3 cells · fetching weights") >= 2
+    assert lines.count("unpacking") >= 2
+    assert set(lines) == {"0 of 3 cells · fetching weights", "unpacking"}
+
+
+def test_an_estimate_is_said_before_the_start(capsys):
+    with cell_progress() as progress:
+        progress.start(40, expected=300.0)
+    assert capsys.readouterr().err == "0 of 40 cells · about 5 min left · starting\n"
 
 
 @pytest.mark.parametrize(
@@ -104,20 +128,44 @@ def test_prose_is_wrapped_in_its_column_before_columns_are_moved():
     assert " ".join(shown.split()) == f"name what it is gd {prose} lcgd short"
 
 
-def test_progress_counts_what_is_done_within_one_thing_and_starts_anew_with_the_next():
-    told = []
-    progress = CellProgress(told.append, every=0)
-    progress.start(2)
+def test_progress_has_cells_done_running_failed_and_left_and_what_is_done_now():
+    progress = CellProgress()
+    assert progress.line() == "starting"
+    progress.start(4)
+    progress.begun("a", "seed 0")
+    assert progress.line() == "0 of 4 cells · 1 running · seed 0"
     progress.doing("tracing", 3)
     progress.doing("tracing", 4)
-    progress.done(None)
+    assert progress.line() == "0 of 4 cells · 1 running · tracing (7)"
+    progress.begun("b", "seed 1")
+    assert progress.line() == "0 of 4 cells · 2 running · seed 1"
+    progress.failed("a")
+    progress.lost("b")
     progress.doing("training", 1)
-    assert told == [
-        "0 of 2 cells · tracing (3)",
-        "0 of 2 cells · tracing (7)",
-        "1 of 2 cells · tracing (7)",
-        "1 of 2 cells · training (1)",
-    ]
+    assert progress.line() == "0 of 4 cells · 1 failed · training (1)"
+    progress.begun("b", "seed 1")
+    progress.done("b")
+    progress.ends("drawing figures")
+    assert progress.line() == "1 of 4 cells · 1 failed · drawing figures"
+
+
+def test_the_time_left_comes_from_the_pace_of_this_run_and_before_that_from_an_estimate(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("iclgd.report.terminal.time.monotonic", lambda: clock[0])
+    progress = CellProgress(bar=True)
+    progress.start(4, expected=1000.0)
+    clock[0] = 100.0
+    assert progress.line() == "░" * 24 + " 0 of 4 cells · about 15 min left · starting"
+    for key in "abc":
+        progress.done(key)
+    assert progress.line() == "█" * 18 + "░" * 6 + " 3 of 4 cells · about 33 s left · starting"
+    progress.done("d")
+    assert progress.line() == "█" * 24 + " 4 of 4 cells · starting"
+
+
+@pytest.mark.parametrize("seconds, text", [(1, "1 s"), (89, "89 s"), (91, "2 min"), (5400, "1 h 30 min")])
+def test_a_duration_is_said_in_two_units_at_most(seconds, text):
+    assert duration(seconds) == text
 
 
 def test_control_characters_are_made_visible(capsys):

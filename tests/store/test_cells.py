@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,12 @@ def flip(path: Path) -> None:
     path.write_bytes(bytes(whole))
 
 
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -95,11 +102,15 @@ def flip(path: Path) -> None:
         lambda folder: flip(folder / "arrays.safetensors"),
         lambda folder: (folder / "arrays.safetensors").write_bytes(b""),
         lambda folder: (folder / "arrays.safetensors").unlink(),
-        lambda folder: (folder / "record.json").write_text(
-            (folder / "record.json").read_text().replace(KEY, KEY[:-1] + "x")
-        ),
+        lambda folder: edit(folder / "record.json", KEY, KEY[:-1] + "x"),
+        lambda folder: edit(folder / "record.json", "Büchner", "Büchnes"),
+        lambda folder: edit(folder / "record.json", '"format": 2', '"format": 3'),
+        lambda folder: (folder / "record.json").write_text("[]"),
     ],
-    ids=["no record", "record cut", "arrays cut", "a bit flipped", "arrays empty", "no arrays", "another's record"],
+    ids=[
+        *("no record", "record cut", "arrays cut", "a bit flipped", "arrays empty", "no arrays", "another's record"),
+        *("a fact altered", "a later format", "no record at all"),
+    ],
 )
 def test_a_damaged_cell_is_refused_by_its_path_with_what_to_do(store, damage):
     damage(store.path(KEY))
@@ -112,7 +123,7 @@ def test_a_cell_that_cannot_be_written_is_not_there_at_all(tmp_path, monkeypatch
     def full_disk(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("safetensors.numpy.save_file", full_disk)
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
     store = Store(tmp_path / "cells")
     with pytest.raises(Refusal, match="No space left"):
         write(store)
@@ -130,18 +141,49 @@ def test_writing_a_cell_again_changes_nothing_and_removing_it_lets_it_be_written
     assert store.has(KEY)
 
 
+def test_a_cell_of_the_first_format_is_read_as_it_is(store):
+    """Which had no hash of the record."""
+    path = store.path(KEY) / "record.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    del record["sha256"]
+    path.write_text(json.dumps(record | {"format": 1}), encoding="utf-8")
+    assert store.read(KEY).facts["origin"] == "Büchner"
+    assert store.record(KEY)["format"] == 2
+    store.check(KEY)
+    flip(store.path(KEY) / "arrays.safetensors")
+    with pytest.raises(Refusal, match="its numbers were altered"):
+        store.read(KEY)
+
+
+def test_what_is_left_of_a_cell_does_not_keep_it_from_being_written(store):
+    (store.path(KEY) / "record.json").unlink()
+    write(store)
+    assert store.read(KEY).facts["origin"] == "Büchner"
+
+
+def test_the_stores_own_time_for_a_cell_is_below_twenty_milliseconds(tmp_path):
+    """A fast one of fifty, so that a busy machine does not decide."""
+    store, times = Store(tmp_path / "cells"), []
+    for seed in range(50):
+        cell = Cell("toy", EpisodeSpec(seed=seed))
+        start = time.monotonic()
+        store.write(cell.key({}, 1), cell, {}, RESULT, {})
+        store.read(cell.key({}, 1))
+        times.append(time.monotonic() - start)
+    assert sorted(times)[5] < 0.02
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-import safetensors.numpy as safetensors
-from iclgd.files import synced
 sys.path.insert(0, sys.argv[2])
 where = sys.argv[3]
 if where == "arrays":
-    def half(arrays, path):
-        Path(path).write_bytes(b"half")
+    def half(path, numbers):
+        with path.open("wb", buffering=0) as file:
+            file.write(numbers[: len(numbers) // 2])
         os.kill(os.getpid(), signal.SIGKILL)
-    safetensors.save_file = half
+    Path.write_bytes = half
 else:
     import iclgd.store.cells as cells
     cells.synced = lambda folder: os.kill(os.getpid(), signal.SIGKILL)

@@ -1,12 +1,18 @@
 """The command line. The labs' commands come from their specs; the others live in a module each."""
 
+import os
 import re
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
-from iclgd.errors import Refusal, visible
+from iclgd.errors import Refusal, Stopped, Unfinished, memory_told, visible
 from iclgd.lab import GROUPS, LABS
 from iclgd.registry import load_plugin, suggest
 
@@ -14,6 +20,8 @@ from iclgd.registry import load_plugin, suggest
 OTHERS = {
     "claims": ("iclgd.cli.claims", "Sentences of the papers, made executable: list them, or run them."),
     "doctor": ("iclgd.cli.doctor", "Whether the labs can work with a model, in seconds."),
+    "study": ("iclgd.cli.study", "Grids of studies from one file: run, plan, status, table, verify, compare."),
+    "store": ("iclgd.cli.store", "The cells that were kept: check, clear up, export, import."),
     "tasks": ("iclgd.cli.tasks", "List the tasks, or show one."),
     "models": ("iclgd.cli.models", "List the embedded models, or fetch one."),
     "known": ("iclgd.cli.known", "List the learners, metrics, nulls, … that can be named, with their options."),
@@ -86,13 +94,25 @@ def group() -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line; a refusal is one sentence and exit code 2, Ctrl-C is exit code 130."""
+    """Run the command line. A refusal is one sentence and exit code 2, a study with cells that failed is exit code 1,
+    Ctrl-C is 130 and SIGTERM, which ends like it, 143.
+
+    A stream that cannot say a letter gets its number instead, and one that is full costs no result.
+    """
     args = list(sys.argv[1:] if args is None else args)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        plugins = named_plugins(args)
-        for file in plugins:
-            load_plugin(file)
-        group.main(args=args, prog_name="iclgd", standalone_mode=False, obj=plugins)
+        with terminable(), memory_told():
+            plugins = named_plugins(args)
+            for file in plugins:
+                load_plugin(file)
+            group.main(args=args, prog_name="iclgd", standalone_mode=False, obj=plugins)
+            print(end="", flush=True)
+    except Unfinished as unfinished:
+        print(*unfinished.traces, f"iclgd: {visible(flagged(str(unfinished)))}", sep="\n", file=sys.stderr)
+        sys.exit(1)
     except Refusal as refusal:
         print(f"iclgd: {visible(flagged(str(refusal)))}", file=sys.stderr)
         sys.exit(2)
@@ -103,9 +123,48 @@ def main(args: list[str] | None = None) -> None:
         said = usage.format_message().rstrip(".")
         print(f"iclgd: {visible(said)}. See `{command} --help`.", file=sys.stderr)
         sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
-        print("iclgd: stopped; the same command goes on where it was.", file=sys.stderr)
-        sys.exit(130)
+    except (KeyboardInterrupt, click.Abort) as stop:
+        cause = stop.__cause__ if isinstance(stop, click.Abort) else stop
+        said = str(cause) if isinstance(cause, Stopped) else "stopped; the same command goes on where it was."
+        print(f"iclgd: {visible(said)}", file=sys.stderr)
+        sys.exit(143 if TERMINATED else 130)
+    except OSError as error:
+        if not _output_is_lost():
+            raise
+        print(f"iclgd: the output cannot be written ({error.strerror}); what was run is kept.", file=sys.stderr)
+        sys.exit(1)
+
+
+TERMINATED: list[int] = []  # whether SIGTERM came
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM, which a batch system sends before it kills, ends a command as Ctrl-C does."""
+
+    def stop(number: int, _frame: object) -> None:
+        TERMINATED.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    TERMINATED.clear()
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _output_is_lost() -> bool:
+    """Whether nothing can be written to the output; what waits to be written is then dropped."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
 
 
 def named_plugins(args: list[str]) -> list[str]:

@@ -37,7 +37,11 @@ FRAME = (
     click.Option(["--out"], metavar="DIR", help="Folder for the page.  [default: runs/<what>-<key>]"),
     click.Option(["--overwrite"], is_flag=True, help="Replace the folder's study, and run every cell anew."),
     click.Option(["--store"], metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"),
-    click.Option(["--jobs"], default=1, type=AtLeastOne(), metavar="N", help="Processes to use.  [default: 1]"),
+    click.Option(
+        ["--jobs"], type=AtLeastOne(), metavar="N", help="Workers; more than one are processes.  [default: 1]"
+    ),
+    click.Option(["--engine"], metavar="NAME", help="Where cells run: serial, processes, or ray (all of a cluster)."),
+    click.Option(["--address"], metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]"),
     click.Option(["--full"], is_flag=True, help="Print every table."),
     click.Option(["--json", "as_json"], is_flag=True, help="Print the page as JSON."),
 )
@@ -114,11 +118,13 @@ def _metavar(annotation: Any) -> str | None:
 
 
 def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
+    from iclgd.engine.engines import Engine
     from iclgd.report.terminal import cell_progress, say, window
     from iclgd.running import Where, run_study
     from iclgd.store.cells import default_store
 
-    file, out, overwrite, store, jobs, full, as_json = (given.pop(str(option.name)) for option in FRAME)
+    file, out, overwrite, store, jobs, engine, address, full, as_json = (given.pop(str(o.name)) for o in FRAME)
+    engine = Engine(engine, jobs, address)
     said = {field: value for field, value in given.items() if value is not None}
     if plugins := click.get_current_context().obj:
         said["plugin"] = tuple(str(Path(one).resolve()) for one in plugins)
@@ -126,7 +132,7 @@ def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
     out, store = _places(name, lab, spec, file, out, store)
     with cell_progress() as progress:
         where = Where(Path(store) if store else default_store(), Path(out) if out else None, overwrite)
-        study = run_study(name, spec, where, jobs, progress)
+        study = run_study(name, spec, where, engine, progress)
         page = study.page
     if as_json:
         record = {"lab": name, "spec": spec.model_dump(mode="json"), "cells": list(study.keys), **page.plain()}

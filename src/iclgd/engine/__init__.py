@@ -1,1 +1,1 @@
-"""Engines: loops over the cells that the store does not have yet."""
+"""Engines: roads over which the cells that a store lacks are run."""

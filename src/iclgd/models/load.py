@@ -1,5 +1,7 @@
 """From a name to a subject: embedded models, folders, GGUF files and the Hugging Face hub."""
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,29 +67,24 @@ def embedded_folder(name: str, note: Note = lambda _: None) -> Path:
 def recheck(spec: ModelSpec) -> None:
     """Read every cached file of a model again, so that one that changed under its stamp is found when it is loaded."""
     if spec.name in EMBEDDED:
-        path = gguf_path(EMBEDDED[spec.name])
+        model = EMBEDDED[spec.name]
+        path = gguf_path(model)
         if path.is_file():
-            is_whole(conversion_folder(path, digest(path, fresh=True)), fresh=True)
+            digest(path, fresh=True)
+        is_whole(conversion_folder(path, model.sha256), fresh=True)
     elif Path(spec.name).suffix == ".gguf" and Path(spec.name).is_file():
         is_whole(conversion_folder(Path(spec.name), digest(Path(spec.name), fresh=True)), fresh=True)
 
 
 def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
-    options = _hub_options(spec)
+    options, places = _hub_options(spec), _places(spec)
     try:
         config = AutoConfig.from_pretrained(source, **options)
         if type(config) not in AutoModelForCausalLM._model_mapping and not spec.trust_remote_code:
             raise Refusal(f"{spec.name} is a {config.model_type} model, not a causal language model.")
-        loader: Any = AutoModelForCausalLM
-        model, info = loader.from_pretrained(
-            source,
-            dtype=torch.float32 if spec.dtype == "tf32" else getattr(torch, spec.dtype),
-            attn_implementation="eager",
-            use_safetensors=None if spec.allow_pickle else True,
-            device_map=spec.device_map,
-            output_loading_info=True,
-            **options,
-        )
+        dtype = torch.float32 if spec.dtype == "tf32" else getattr(torch, spec.dtype)
+        options |= {"dtype": dtype, "use_safetensors": None if spec.allow_pickle else True}
+        model, info = _spread(source, places, options) if places else _pretrained(source, None, options)
     except (Refusal, KeyboardInterrupt):
         raise
     except Exception as error:  # the loader raises many kinds for one thing: these weights cannot be had
@@ -96,7 +93,55 @@ def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
         raise Refusal(f"the weights of {spec.name} are not complete: {min(info['missing_keys'])} is missing.")
     if spec.dtype == "float64" and getattr(config, "num_local_experts", None):
         model.set_experts_implementation("eager")  # the fast kernels of mixtures of experts do not know float64
-    return model if spec.device_map else model.to(device)
+    return model if places else model.to(device)
+
+
+def _pretrained(source: str, places: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    loader: Any = AutoModelForCausalLM
+    return loader.from_pretrained(
+        source, device_map=places, attn_implementation="eager", output_loading_info=True, **options
+    )
+
+
+def _places(spec: ModelSpec) -> str | dict[str, str | int] | None:
+    """`auto`, `balanced`, … or, written as JSON, which part of the model goes to which device."""
+    given = spec.device_map
+    if given is None or not given.lstrip().startswith("{"):
+        return given
+    try:
+        places = {
+            str(part): place if isinstance(place, int) else str(place) for part, place in json.loads(given).items()
+        }
+    except ValueError as error:
+        raise Refusal(f"`device_map` is not valid JSON: {error}.") from None
+    if "disk" in places.values():
+        raise Refusal("`device_map` puts a part on the disk, where it cannot be trained: name devices that compute.")
+    return places
+
+
+def _spread(source: str, places: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A model over several devices. What is in main memory is computed there.
+
+    The loader would leave such parts without weights and lend them to a GPU layer by layer, which reads but cannot
+    train; so they are loaded into main memory, and only the others go to their devices.
+    """
+    from accelerate import dispatch_model
+
+    if not isinstance(places, dict) or not _rests(places):
+        model, info = _pretrained(source, places, options)
+        places = getattr(model, "hf_device_map", None) or {}
+        if not _rests(places):
+            return model, info
+        del model
+    places = {part: "cpu" if place == "disk" else place for part, place in places.items()}
+    model, info = _pretrained(source, None, options)
+    skipped = getattr(model, "_skip_keys_device_placement", None)
+    return dispatch_model(model, places, main_device="cpu", skip_keys=skipped, force_hooks=True), info
+
+
+def _rests(places: dict[str, Any]) -> bool:
+    """Whether a part is not on a GPU."""
+    return any(place in ("cpu", "disk") for place in places.values())
 
 
 def _hub_options(spec: ModelSpec) -> dict[str, Any]:
@@ -117,7 +162,8 @@ def _tokenizer(source: str, spec: ModelSpec) -> Any:
 
 
 def _first_sentence(error: Exception) -> str:
-    line = " ".join(str(error).split()).split(". ")[0][:300].rstrip(".")
+    words = " ".join(str(error).split())
+    line = re.split(r"(?<!e\.g)(?<!i\.e)\. ", words)[0][:300].rstrip(".")
     return f"{line or type(error).__name__}."
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from iclgd.errors import Refusal
 from iclgd.report.columns import columns
@@ -16,6 +17,18 @@ from iclgd.spec import finite
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class Link(str):
+    """A text that leads to a page beside this one."""
+
+    href: str
+
+    def __new__(cls, text: str, href: str) -> "Link":
+        made = super().__new__(cls, text)
+        made.href = quote(href)
+        return made
+
 
 Entry = str | Number
 Rows = Sequence[Sequence[Entry]]
@@ -29,7 +42,7 @@ class Table:
     rows: Rows
 
     def texts(self) -> list[list[str]]:
-        return [[str(entry) for entry in row] for row in self.rows]
+        return [[entry if isinstance(entry, Link) else str(entry) for entry in row] for row in self.rows]
 
     def text(self, width: int | None = None) -> str:
         """For the terminal: a number is never cut to fit a window."""
@@ -45,6 +58,8 @@ class Table:
 
 
 def _escaped(cell: str) -> str:
+    if isinstance(cell, Link):
+        return f"[{_escaped(str(cell))}]({cell.href})"
     return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,8 @@ from contextlib import contextmanager
 from iclgd.errors import visible
 from iclgd.report.numbers import counted
 
-EVERY = 15.0  # seconds between lines of progress where there is no terminal
+EVERY = 5.0  # seconds between lines of progress where there is no terminal; more after minutes, a minute after hours
+BAR = 24  # characters
 
 
 def say(text: str = "") -> None:
@@ -26,57 +28,137 @@ def window() -> int | None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[Callable[[str], None]]:
-    """A spinner while something of unknown length runs; nothing where that is not a terminal.
+def shown(line: Callable[[], str]) -> Iterator[None]:
+    """What a function says, again and again while something runs: one line that changes on a terminal, a line every
+    few seconds elsewhere. On the error stream."""
+    ended, begun = threading.Event(), time.monotonic()
 
-    Gives a function that changes what the spinner says.
-    """
-    if not sys.stderr.isatty():
-        yield lambda _: None
+    def lines() -> None:
+        while not ended.wait(min(60.0, max(EVERY, (time.monotonic() - begun) / 20))):
+            print(visible(line()), file=stream, flush=True)
+
+    def redrawn() -> None:
+        while not ended.wait(0.1):
+            status.update(escape(visible(line())))
+
+    stream = sys.stderr  # whatever it is for others while a noisy library is kept quiet
+    if not stream.isatty():
+        thread = threading.Thread(target=lines, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
         return
     from rich.console import Console
     from rich.markup import escape
 
-    with Console(file=sys.stderr, highlight=False).status(what) as status:
-        yield lambda now: status.update(escape(now))
+    with Console(file=stream, highlight=False).status(escape(visible(line()))) as status:
+        thread = threading.Thread(target=redrawn, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+
+@contextmanager
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Says what is being done while something of unknown length runs; gives a function that changes what it says."""
+    said = [what]
+    with shown(lambda: said[0]):
+        yield lambda now: said.__setitem__(0, now)
 
 
 class CellProgress:
-    """How far a study is: the cells that are done, and what is being done in the one at work."""
+    """How far a study is: cells that are done, at work, failed and left, how long it will take, what is done now."""
 
-    def __init__(self, show: Callable[[str], None], every: float):
-        self._show, self._every, self._last = show, every, time.monotonic()
-        self._cells, self._total, self._count = 0, 0, 0
-        self._what = "starting"
+    def __init__(self, bar: bool = False, tell: Callable[[str], None] = lambda _line: None):
+        self._tell, self._bar = tell, bar
+        self._total = self._done = self._failed = 0
+        self._running: dict[str, str] = {}
+        self._what, self._count = "starting", 0
+        self._begun, self._expected = time.monotonic(), None
 
-    def start(self, total: int) -> None:
-        self._total = total
+    _expected: float | None
 
-    def done(self, _cell: object) -> None:
-        self._cells += 1
-        self._told()
+    def start(self, total: int, expected: float | None = None) -> None:
+        """So many cells are to be run, and take so many seconds if somebody knows."""
+        self._total, self._expected, self._begun = total, expected, time.monotonic()
+        if expected is not None and expected > EVERY:
+            self._tell(self.line())
+
+    def begun(self, key: str, what: str) -> None:
+        self._running[key] = what
+        self.doing(what, 0)
+
+    def done(self, key: str) -> None:
+        self._running.pop(key, None)
+        self._done += 1
+
+    def failed(self, key: str) -> None:
+        self._running.pop(key, None)
+        self._failed += 1
+
+    def lost(self, key: str) -> None:
+        """The cell's process ended; the cell may be tried again."""
+        self._running.pop(key, None)
 
     def doing(self, what: str, count: int) -> None:
         """What is being done, and how many queries or steps of it were just finished."""
         self._count = self._count + count if what == self._what else count
         self._what = what
-        self._told()
 
-    def _told(self) -> None:
-        if time.monotonic() - self._last >= self._every:
-            self._last = time.monotonic()
-            many = f" ({self._count})" if self._count else ""
-            self._show(visible(f"{self._cells} of {counted(self._total, 'cell')} · {self._what}{many}"))
+    def ends(self, what: str) -> None:
+        """All cells are run; what is done after that."""
+        self._what, self._count, self._running = what, 0, {}
+
+    def line(self) -> str:
+        many = f" ({self._count})" if self._count else ""
+        now = f"{self._what}{many}"
+        if not self._total:
+            return now
+        parts = [f"{self._done} of {counted(self._total, 'cell')}"]
+        if self._running:
+            parts.append(f"{len(self._running)} running")
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        if left := self._left():
+            parts.append(left)
+        filled = BAR * (self._done + self._failed) // self._total
+        bar = f"{'█' * filled}{'░' * (BAR - filled)} " if self._bar else ""
+        return bar + " · ".join([*parts, now])
+
+    def _left(self) -> str:
+        """`about 3 min left`: from the pace of this run, or before its first cell from what others took."""
+        over = self._done + self._failed
+        left = self._total - over
+        elapsed = time.monotonic() - self._begun
+        if over:
+            seconds = elapsed / over * left
+        elif self._expected is not None:
+            seconds = self._expected - elapsed
+        else:
+            return ""
+        return f"about {duration(seconds)} left" if left and seconds >= 1 else ""
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `3 min`, `2 h 10 min`."""
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 @contextmanager
 def cell_progress() -> Iterator[CellProgress]:
-    """One line that changes on a terminal; a line now and then elsewhere. On the error stream."""
-    if not sys.stderr.isatty():
-        yield CellProgress(lambda line: print(line, file=sys.stderr, flush=True), EVERY)
-        return
-    from rich.console import Console
-    from rich.markup import escape
-
-    with Console(file=sys.stderr, highlight=False).status("starting") as status:
-        yield CellProgress(lambda line: status.update(escape(line)), 0.1)
+    """The progress of a study, shown."""
+    stream = sys.stderr
+    if stream.isatty():
+        progress = CellProgress(bar=True)
+    else:
+        progress = CellProgress(tell=lambda line: print(visible(line), file=stream, flush=True))
+    with shown(progress.line):
+        yield progress

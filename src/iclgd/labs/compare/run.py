@@ -88,7 +88,7 @@ def bench_of(spec: CompareCell, tools: Tools) -> Bench:
 
     def make() -> Bench:
         subject, episode = tools.subject(spec.model), tools.episode(spec.task, spec.episode)
-        lent = (tools.episode, tools.progress, spec.batch_tokens)
+        lent = (tools.episode, tools.progress, tools.within(spec.batch_tokens))
         return Bench(subject, episode, spec.prompt, spec.episode.seed, *lent)
 
     return tools.shared(("bench", spec.model, spec.task, spec.episode, spec.prompt), make)

@@ -1,0 +1,92 @@
+"""A YAML file with the line of every value, so that a complaint can say where."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from iclgd.errors import Refusal
+
+DEEPEST = 20  # levels, and so no end of aliases within aliases
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What a file holds, and the nodes it was read from."""
+
+    path: Path
+    data: Any
+    node: yaml.Node
+
+    @classmethod
+    def read(cls, path: Path) -> "Lines":
+        """A file that is YAML, says nothing twice and holds something."""
+        try:
+            text = path.read_text(encoding="utf-8")
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            if node is None:
+                raise Refusal(f"{path} is empty: a study file has parts.")
+            _check(node, path)
+            return cls(path, yaml.safe_load(text), node)
+        except OSError as error:
+            raise Refusal(f"cannot read {path}: {error.strerror}.") from None
+        except yaml.MarkedYAMLError as error:
+            line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+            raise Refusal(f"{path}{line}: this is not valid YAML ({error.problem}).") from None
+        except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError):
+            raise Refusal(f"{path} is not valid YAML.") from None
+
+    def at(self, place: tuple[Any, ...]) -> Any:
+        value = self.data
+        for step in place:
+            value = value[step]
+        return value
+
+    def has(self, place: tuple[Any, ...]) -> bool:
+        try:
+            self.at(place)
+        except (KeyError, IndexError, TypeError):
+            return False
+        return True
+
+    def line(self, place: tuple[Any, ...]) -> int:
+        """The line of the value at a place, or of what it would stand in."""
+        node = self.node
+        line = node.start_mark.line + 1
+        for step in place:
+            found = _inside(node, step)
+            if found is None:
+                break
+            line, node = found
+        return line
+
+    def refusal(self, place: tuple[Any, ...], sentence: str) -> Refusal:
+        return Refusal(f"{self.path}, line {self.line(place)}: {sentence}")
+
+
+def _inside(node: yaml.Node, step: Any) -> tuple[int, yaml.Node] | None:
+    """The line and node of one entry; of a mapping, the line of its name."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step].start_mark.line + 1, node.value[step]
+    if isinstance(node, yaml.MappingNode):
+        for name, value in node.value:
+            if name.value == str(step):
+                return name.start_mark.line + 1, value
+    return None
+
+
+def _check(node: yaml.Node, path: Path, depth: int = 0) -> None:
+    """Refuse a name that is said twice, of which YAML would drop one, and nesting without end."""
+    if depth > DEEPEST:
+        raise Refusal(f"{path}, line {node.start_mark.line + 1}: this is nested more than {DEEPEST} levels deep.")
+    if isinstance(node, yaml.SequenceNode):
+        for inner in node.value:
+            _check(inner, path, depth + 1)
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for name, value in node.value:
+            if name.value in seen:
+                raise Refusal(f'{path}, line {name.start_mark.line + 1}: "{name.value}" is said twice.')
+            seen.add(name.value)
+            _check(value, path, depth + 1)

@@ -1,0 +1,238 @@
+"""A grid is run, planned and looked at as one, and its parts are ordinary studies."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from little_grid import PARTS
+
+import iclgd
+import toy
+from iclgd.grid.plan import find_plan
+from iclgd.store.cells import Store
+from said import refused, run
+
+SOURCE = Path(iclgd.__file__).parents[1]
+
+
+def rows(out: str) -> dict[str, list[str]]:
+    return {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
+
+
+def test_every_part_has_its_own_page_and_the_front_page_leads_to_them_with_their_answers(capsys, place):
+    code, out, err = run(capsys, "study", "run", "mine.yaml")
+    assert code == 0, err
+    folder = place / "runs/mine"
+    front = (folder / "index.html").read_text()
+    for name in PARTS:
+        study = iclgd.open(folder / name)
+        assert (folder / name / "index.html").read_text() == study.page.html()
+        assert study.answer in out
+        assert f'<a href="{name.replace("=", "%3D")}/index.html">{name}</a>' in front
+        assert study.answer in front
+    assert "ran      12 cells" in out
+    assert "Whether k matters." in front
+
+
+def test_a_part_is_the_study_that_the_labs_own_command_runs(capsys, done):
+    code, out, _ = run(capsys, "toy", "--k", 2, "--scale", 2, "--seeds", 3, "--json")
+    assert code == 0
+    assert toy.RAN == []
+    assert json.loads(out)["cells"] == list(iclgd.open(done / "runs/mine/a-k=2-scale=2").keys)
+
+
+def test_a_study_runs_only_what_is_missing_and_follows_its_file(capsys, done):
+    assert "ran      0 cells" in run(capsys, "study", "run", "mine.yaml")[1]
+    text = (done / "mine.yaml").read_text().replace("seeds: 3", "seeds: 4").replace("scale: [1, 2]", "scale: [1]")
+    (done / "mine.yaml").write_text(text.replace("    exclude: [{k: 3, scale: 2}]\n", ""))
+    assert "ran      3 cells" in run(capsys, "study", "run", "mine.yaml")[1]
+    assert toy.RAN == [3, 3, 3]
+    assert not (done / "runs/mine/a-k=2-scale=2").exists()  # no part of it any more; its cells stay
+    assert len(Store(done / "runs/cells").names()) == 15
+
+
+def test_the_repeat_line_shows_the_same_study_from_another_folder(capsys, done, monkeypatch):
+    lines = run(capsys, "study", "run", "mine.yaml")[1].splitlines()
+    (done / "elsewhere").mkdir()
+    monkeypatch.chdir(done / "elsewhere")
+    again = run(capsys, *lines[-1].split()[2:])[1].splitlines()
+    assert again[:-2] == lines[:-2]
+    assert toy.RAN == []
+    assert list((done / "elsewhere").iterdir()) == []
+
+
+def test_a_plan_says_what_is_done_and_left_and_what_it_will_take_from_cells_like_these(capsys, place):
+    out = run(capsys, "study", "plan", "mine.yaml")[1]
+    assert rows(out)["a-k=2-scale=1"] == ["toy", "3", "0", "3", "unknown"]
+    assert "left     12 cells of 12" in out
+    assert not (place / "runs").exists()
+    run(capsys, "toy", "--k", 2, "--seeds", 2)
+    out = run(capsys, "study", "plan", "mine.yaml")[1]
+    assert rows(out)["a-k=2-scale=1"][:4] == ["toy", "3", "2", "1"]
+    assert "left     10 cells of 12" in out
+    assert "time     0 s, one after another" in out
+    memory, disk = rows(out)["memory"], rows(out)["disk"]
+    assert memory[1] in ("MB", "GB")
+    size = sum(path.stat().st_size for path in (place / "runs/cells").glob("*/*")) / 2 * 10
+    assert disk[:2] == [f"{size / 1000:.3g}", "kB"]
+
+
+def test_the_time_that_is_left_is_that_of_cells_of_the_same_model_and_task():
+    from iclgd.engine.work import Job
+    from iclgd.grid.estimate import costs
+    from iclgd.lab import Cell
+    from iclgd.spec import ModelSpec, Spec
+    from iclgd.store.index import Kept
+
+    class Asked(Spec):
+        model: ModelSpec
+        task: str
+        k: int
+        seed: int
+
+    def spec(model: str, task: str, k: int, seed: int = 0) -> Asked:
+        return Asked(model=ModelSpec(name=model), task=task, k=k, seed=seed)
+
+    def kept(seconds: float, *asked) -> Kept:
+        return Kept("", "lab", spec(*asked).model_dump(mode="json"), "", seconds, 1e9 * seconds, 100, "")
+
+    known = [kept(1, "a", "x", 8), kept(3, "a", "x", 8, 1), kept(50, "a", "x", 32), kept(7, "b", "x", 8)]
+    jobs = [Job("", Cell("lab", spec("a", "x", 8, 5)), {})] * 10
+    assert costs(jobs, known).seconds == 20
+    assert (costs(jobs, known).memory, costs(jobs, known).disk) == (3e9, 1000)
+    assert costs([Job("", Cell("lab", spec("b", "x", 32)), {})], known).seconds == 7  # the nearest of its model
+    assert costs([Job("", Cell("lab", spec("a", "y", 8)), {})], known).unknown == 1
+    assert costs([Job("", Cell("other", spec("a", "x", 8)), {})], known).unknown == 1
+
+
+def test_status_counts_what_is_done_set_aside_and_left(capsys, done):
+    keys = list(iclgd.open(done / "runs/mine/b").keys)
+    Store(done / "runs/cells").remove(keys[0])
+    Store(done / "runs/cells").remove(keys[1])
+    (done / "runs/cells/quarantine").mkdir()
+    (done / f"runs/cells/quarantine/{keys[1][:32]}.json").write_text("{}")
+    for what in ("mine.yaml", "runs/mine", "runs/mine/study.yaml"):
+        found = rows(run(capsys, "study", "status", what)[1])
+        assert found["b"] == ["1", "1", "1"]
+        assert found["a-k=2-scale=1"] == ["3", "0", "0"]
+        assert found["all"] == ["10", "1", "1"]
+
+
+def test_a_changed_file_is_planned_anew_by_status(capsys, done):
+    text = (done / "mine.yaml").read_text().replace("seeds: 3", "seeds: 5")
+    (done / "mine.yaml").write_text(text)
+    assert rows(run(capsys, "study", "status", "mine.yaml")[1])["all"] == ["12", "0", "8"]
+
+
+def test_a_study_of_one_is_looked_at_like_a_grid(capsys, place):
+    run(capsys, "toy", "--seeds", 2, "--out", "one")
+    assert rows(run(capsys, "study", "status", "one")[1])["toy"] == ["2", "0", "0"]
+    assert run(capsys, "study", "verify", "one")[0] == 0
+
+
+@pytest.mark.parametrize("what", ["plan", "status", "table", "verify", "run"])
+def test_what_is_no_study_is_refused_in_a_sentence(capsys, place, what):
+    (place / "empty").mkdir()
+    assert "cannot read nothing.yaml: No such file" in refused(capsys, place, "study", what, "nothing.yaml")
+    refused(capsys, place, "study", what, "empty")
+
+
+def test_a_folder_of_somebody_elses_is_refused_before_anything_is_run(capsys, place):
+    (place / "runs/mine/b").mkdir(parents=True)
+    (place / "runs/mine/thesis.tex").touch()
+    assert "was not written by iclgd" in refused(capsys, place, "study", "run", "mine.yaml", "--overwrite")
+    assert toy.RAN == []
+
+
+def test_a_folder_of_another_study_is_replaced_only_as_a_whole_and_when_asked_to(capsys, place):
+    run(capsys, "toy", "--out", "runs/mine")
+    assert "holds another study" in refused(capsys, place, "study", "run", "mine.yaml")
+    assert run(capsys, "study", "run", "mine.yaml", "--overwrite")[0] == 0
+    there = {path.name for path in (place / "runs/mine").iterdir()}
+    assert there == {".iclgd", "study.yaml", "study.json", "index.html", "page.md", *PARTS}
+
+
+# while it runs, and after it was killed
+
+
+def started(place, *args, **environment):
+    path = os.pathsep.join([str(SOURCE), str(Path(toy.__file__).parent), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", "import toy; from iclgd.cli import main; main()", *map(str, args)]
+    surroundings = {**os.environ, "PYTHONPATH": path, **environment}
+    return subprocess.Popen(
+        command, cwd=place, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_killed_study_is_known_to_status_and_the_same_command_finishes_it(capsys, place):
+    process = started(place, "study", "run", "mine.yaml", TOY_DIES_AT="1")
+    assert process.wait(60) == -signal.SIGKILL
+    process.communicate()
+    found = rows(run(capsys, "study", "status", "runs/mine")[1])
+    assert found["all"] == ["2", "0", "10"]
+    assert find_plan(Path("runs/mine")).folder == Path("runs/mine")
+    assert "ran      10 cells" in run(capsys, "study", "run", "mine.yaml")[1]
+    assert rows(run(capsys, "study", "status", "runs/mine")[1])["all"] == ["12", "0", "0"]
+    left = [p for p in (place / "runs").rglob(".*") if p.name != ".iclgd"]
+    assert left == []
+
+
+SLOW = """
+import os, time
+import toy
+def run(cell, tools, own=toy.run):
+    open("running", "w").close()
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    return own(cell, tools)
+object.__setattr__(toy.LABS["toy"], "run", run)
+"""
+
+
+@pytest.mark.parametrize("command", [("study", "run", "mine.yaml"), ("toy", "--out", "runs/mine", "--k", 3)])
+def test_a_second_command_on_one_folder_is_refused_and_told_who_has_it(capsys, place, command):
+    (place / "slow.py").write_text(SLOW)
+    process = started(place, "--plugin", "slow.py", *command)
+    while not (place / "running").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    code, out, err = run(capsys, *command)
+    assert (code, out) == (2, "")
+    assert err == f"iclgd: process {process.pid} is writing runs/mine: wait for it, or give another --out.\n"
+    if command[0] == "study":
+        assert f"process {process.pid} is at work on it" in run(capsys, "study", "status", "runs/mine")[1]
+    (place / "go").touch()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert run(capsys, *command, "--overwrite")[0] == 0
+    assert list((place / "runs").glob(".*")) == []
+
+
+def test_a_lock_whose_owner_was_killed_keeps_nobody_out(capsys, place):
+    (place / "slow.py").write_text(SLOW)
+    process = started(place, "--plugin", "slow.py", "study", "run", "mine.yaml")
+    while not (place / "running").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.kill()
+    process.communicate()
+    assert len(list((place / "runs").glob(".*.lock"))) == 1
+    assert run(capsys, "study", "run", "mine.yaml")[0] == 0
+    assert list((place / "runs").glob(".*")) == []
+
+
+def test_two_drivers_on_one_store_lose_nothing_and_corrupt_nothing(capsys, place):
+    (place / "other.yaml").write_text((place / "mine.yaml").read_text().replace("name: mine", "name: other"))
+    both = [started(place, "study", "run", file) for file in ("mine.yaml", "other.yaml")]
+    for process in both:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    assert run(capsys, "store", "check")[1] == "12 cells, none damaged\n"
+    for name in ("mine", "other"):
+        assert rows(run(capsys, "study", "status", f"runs/{name}")[1])["all"] == ["12", "0", "0"]
+    assert [p for p in (place / "runs").rglob(".*") if p.name != ".iclgd"] == []

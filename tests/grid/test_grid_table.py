@@ -1,0 +1,158 @@
+"""A pivot of a study's numbers: means and intervals as computed by hand, and no mean over what nobody named."""
+
+import csv
+import io
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from little_grid import drawn
+from scipy import stats
+
+import iclgd
+import toy
+from iclgd.grid.plan import PartPlan, Plan
+from iclgd.grid.table import Asked, Pivot
+from iclgd.lab import Cell
+from iclgd.results import Result, array
+from iclgd.spec import EpisodeSpec
+from iclgd.store.cells import Store
+from said import refused, run
+
+SOURCE = Path(iclgd.__file__).parents[1]
+
+
+def student(values) -> tuple[float, float, float]:
+    half = stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5
+    return float(np.mean(values)), float(np.mean(values) - half), float(np.mean(values) + half)
+
+
+def test_a_mean_over_draws_has_students_interval(capsys, done):
+    out = run(capsys, "study", "table", "runs/mine", "--value", "value", "--rows", "k,scale", "--format", "json")[1]
+    found = {(one["k"], one["scale"]): one for one in json.loads(out)}
+    assert set(found) == {(2, 1.0), (2, 2.0), (3, 1.0), (4, 1.0)}
+    for (k, scale), one in found.items():
+        wanted = student([drawn(seed, k, scale).mean() for seed in range(3)])
+        assert (one["mean"], one["low"], one["high"]) == pytest.approx(wanted)
+        assert (one["over"], one["numbers"]) == ("draws", 3)
+
+
+def planted(tmp_path, cells) -> Plan:
+    """A study of one part whose cells have these labels and arrays."""
+    store, keys = Store(tmp_path / "cells"), []
+    for i, (labels, arrays) in enumerate(cells):
+        cell = Cell("toy", EpisodeSpec(seed=i), labels)
+        keys.append(cell.key({}, 1))
+        store.write(keys[-1], cell, {}, Result({}, arrays), {})
+    return Plan("p", [PartPlan("p", "toy", {}, keys, [labels for labels, _ in cells])], store.folder)
+
+
+def test_a_mean_over_tasks_is_of_the_tasks_means_and_places_with_names_are_labels(tmp_path):
+    means = np.random.RandomState(0).standard_normal((4, 3, 2))  # task, seed, position
+    cells = []
+    for task in range(4):
+        for seed in range(3):
+            values = means[task, seed][:, None] + np.array([-1, 0, 1])  # over queries
+            one = array(values, "position", "query", metric="m", coordinates={"position": ("prompt", "label")})
+            cells.append(({"task": f"t{task}", "seed": seed}, [one]))
+    pivot = Pivot(planted(tmp_path, cells), Asked(["position"], value="m"))
+    for i, one in enumerate(pivot.records()):
+        assert one["position"] == ("prompt", "label")[i]
+        assert (one["mean"], one["low"], one["high"]) == pytest.approx(student(means[:, :, i].mean(1)))
+        assert one["over"] == "tasks"
+
+
+def test_no_mean_is_over_a_label_that_nobody_named(tmp_path, capsys, done):
+    cells = [
+        ({"seed": s}, [array([1.0], "query", metric="m"), array([9.0], "query", metric="m", null="n")]) for s in (0, 1)
+    ]
+    plan = planted(tmp_path / "other", cells)
+    with pytest.raises(iclgd.Refusal, match=r"a mean would be over null \(– and n\): put null .* `where` null=\.$"):
+        Pivot(plan, Asked(["metric"]))
+    assert [one["mean"] for one in Pivot(plan, Asked(["metric"], ["null"])).records()] == [1, 9]
+    assert [one["mean"] for one in Pivot(plan, Asked(["metric"], where={"null": None})).records()] == [1]
+    assert [one["mean"] for one in Pivot(plan, Asked(["metric"], where={"null": "n"})).records()] == [9]
+    assert "--rows or --columns" in refused(capsys, done, "study", "table", "runs/mine", "--rows", "quantity")
+
+
+def test_without_options_the_labels_are_listed(capsys, done):
+    out = run(capsys, "study", "table", "mine.yaml")[1]
+    listed = {line.split("  ")[0].strip(): line.split("  ")[-1].strip() for line in out.splitlines()}
+    assert listed["k"] == "2, 3, 4"
+    assert listed["quantity"] == "value"
+    assert listed["seed"] == "0, 2, 1"
+
+
+def asked(capsys, form, *more):
+    words = ("study", "table", "runs/mine", "--value", "value", "--rows", "k", "--columns", "scale")
+    code, out, err = run(capsys, *words, "--format", form, *more)
+    assert (code, err) == (0, "")
+    return out
+
+
+def test_every_form_has_the_same_numbers(capsys, done):
+    wanted = [drawn(seed, 2, 2).mean() for seed in range(3)]
+    text = f"{np.mean(wanted):.3g}".replace("0.", ".")
+    assert f"2  .451 [-1.19 2.09]  {text} [" in asked(capsys, "text")
+    assert "| k | 1.0 | 2.0 |" in asked(capsys, "markdown")
+    assert text in asked(capsys, "markdown")
+    latex = asked(capsys, "latex")
+    assert latex.startswith("\\begin{tabular}{lll}\n\\toprule\nk & 1.0 & 2.0 \\\\\n")
+    assert f" & {text} [" in latex
+    lines = list(csv.DictReader(io.StringIO(asked(capsys, "csv"))))
+    (place,) = (line for line in lines if (line["k"], line["scale"]) == ("2", "2.0"))
+    assert float(place["mean"]) == pytest.approx(np.mean(wanted))
+    assert asked(capsys, "parquet", "--to", "t.parquet") == ""
+    import pyarrow.parquet as parquet
+
+    found = [row for row in parquet.read_table("t.parquet").to_pylist() if (row["k"], row["scale"]) == (2, 2.0)]
+    assert found[0]["mean"] == pytest.approx(np.mean(wanted))
+    asked(capsys, "csv", "--to", "t.csv")
+    assert list(csv.DictReader((done / "t.csv").open())) == lines
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (["--value", "nothing"], "no number of this study has these labels"),
+        (["--rows", "k", "--format", "xls"], '--format takes text, markdown, latex, csv, json, parquet; "xls" is none'),
+        (["--value", "value", "--format", "parquet"], "name a file with --to"),
+        (["--where", "k"], '--where takes label=value, not "k"'),
+        (["--over", "a,b,c", "--value", "value"], "--over takes one or two labels"),
+    ],
+)
+def test_a_wrong_question_is_refused(capsys, done, words, sentence):
+    assert sentence in refused(capsys, done, "study", "table", "runs/mine", *words)
+
+
+def test_without_duckdb_a_table_is_refused_in_a_sentence_and_everything_else_works(capsys, done, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    said = refused(capsys, done, "study", "table", "runs/mine", "--value", "value", "--rows", "k,scale")
+    assert said == "iclgd: what is asked of many cells at once needs DuckDB: pip install duckdb.\n"
+    for words in (["run", "mine.yaml"], ["status", "mine.yaml"], ["plan", "mine.yaml"], ["verify", "mine.yaml"]):
+        assert run(capsys, "study", *words)[0] == 0
+    assert run(capsys, "store", "check")[0] == 0
+
+
+@pytest.mark.slow
+def test_ten_thousand_cells_are_counted_and_tabled_in_two_seconds_of_processor_time(place, capsys, monkeypatch):
+    monkeypatch.setattr("iclgd.files._sync", lambda path: None)  # only to have the cells sooner
+    monkeypatch.setattr("iclgd.store.cells.synced", lambda folder: None)
+    grid = "parts: {a: {lab: toy, seeds: 1000, grid: {k: [4, 5, 6, 7, 8], scale: [1, 2]}}}\n"
+    (place / "many.yaml").write_text(grid)
+    assert run(capsys, "study", "run", "many.yaml")[0] == 0
+    path = os.pathsep.join([str(SOURCE), str(Path(toy.__file__).parent), os.environ.get("PYTHONPATH", "")])
+    table = ["table", "many.yaml", "--value", "value", "--rows", "k", "--columns", "scale"]
+    for words in (["status", "many.yaml"], table):
+        command = [sys.executable, "-c", "import toy; from iclgd.cli import main; main()", "study", *words]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert done.returncode == 0, done.stderr
+        assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2, words
+    assert "10000" in run(capsys, "study", "status", "many.yaml")[1]
