@@ -1,0 +1,229 @@
+"""How many small faults the tests of the default run notice, package by package (`make mutants`).
+
+python tests/mutants.py --package metrics,src/iclgd/report/numbers.py --sample 200 -j 14 --out FILE
+
+First the test files of a package are run once on the tree as it is, to learn which tests enter which functions
+(mutation/watched.py; kept in build/mutants until a source changes). Then each mutant of a seeded sample
+(mutation/mutated.py) is put into a copy of the tree, and the tests that enter the changed function run on it, the quick
+ones first, until one fails. A package's row in FILE is replaced, the others stay. Mutants that no test could tell from
+the original are named, each with the reason, in mutation/equivalents.yaml.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
+from mutation.mutated import Mutant, drawn
+from mutation.watched import Chosen, Watch, function_at
+
+SOURCE = "src/iclgd"
+KEPT = ROOT / "build/mutants"
+PATIENCE, SLOWER = 20, 5  # seconds, and how many times its usual time a run of tests may take
+SEED = 0
+# package: the tests that are about it
+PACKAGES = {
+    "metrics": ("metrics", "labs/compare/test_compare_page.py", "labs/compare/test_compare_run.py"),
+    "learners": ("learners",),
+    "nulls": ("nulls", "metrics/test_nulls.py", "labs/compare/test_compare_run.py"),
+    "labs/compare": ("labs/compare", "cli/test_compare_command.py"),
+    "labs/trace": ("labs/trace", "cli/test_trace_command.py"),
+    "labs/linear": ("labs/linear",),
+    "labs/languages": ("labs/languages",),
+    "labs/dual": ("labs/dual",),
+    "report": ("report", "test_study.py"),
+    "store": ("store", "test_running.py", "engine"),
+}
+Tests = dict[str, dict[str, Any]]  # by their names: seconds, passed, functions, modules
+
+
+def package_of(name: str) -> str:
+    """The package that a name or a path of a source means."""
+    inside = name.rstrip("/").removeprefix(f"{SOURCE}/")
+    found = [package for package in PACKAGES if inside == package or inside.startswith(f"{package}/")]
+    if not found or not (ROOT / SOURCE / inside).exists():
+        sys.exit(f'mutants.py: no package "{name}": {", ".join(PACKAGES)}, or a path in one of them.')
+    return found[0]
+
+
+def sources(name: str) -> list[str]:
+    path = ROOT / SOURCE / name.rstrip("/").removeprefix(f"{SOURCE}/")
+    return [str(file.relative_to(ROOT)) for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
+
+
+def test_files(package: str) -> list[str]:
+    paths = [ROOT / "tests" / part for part in PACKAGES[package]]
+    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("test_*.py")))]
+    return [str(file.relative_to(ROOT)) for file in files]
+
+
+# which tests enter what
+
+
+def watched(files: list[str], copies: list[Path]) -> Tests:
+    """What is known of these files' tests; what is not known yet is run."""
+    shared = [*(ROOT / "src").rglob("*.py"), *(p for p in (ROOT / "tests").rglob("*.py") if "test_" not in p.name)]
+    ours = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(shared) if "mutation" not in path.parts))
+    places = {file: KEPT / f"{_hash(ours.digest(), (ROOT / file).read_bytes())}.json" for file in files}
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for file in in_parallel((_watch(file, places[file]) for file in files if not places[file].is_file()), copies):
+        print(f"  {file}: {len(json.loads(places[file].read_text()))} tests", flush=True)
+    return {name: test for file in files for name, test in json.loads(places[file].read_text()).items()}
+
+
+def _hash(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:20]
+
+
+def _watch(file: str, place: Path) -> Job:
+    def run(copy: Path) -> int:
+        watch = Watch(copy / SOURCE)
+        watch.start()
+        pytest_run([file], watch)
+        sys.settrace(None)
+        modules = watch.modules()
+        tests = {name: {**test, "modules": modules} for name, test in watch.tests.items()}
+        (copy / "watched.json").write_text(json.dumps(tests), encoding="utf-8")
+        return 0
+
+    def after(copy: Path, code: int | None) -> str:
+        if code != 0:
+            sys.exit(f"mutants.py: {file} could not be run:\n{(copy / 'said.txt').read_text()[-2000:]}")
+        (copy / "watched.json").rename(place)
+        return file
+
+    return Job(run, after, 1800)
+
+
+def tests_of(mutant: Mutant, tests: Tests) -> list[str]:
+    """Tests that enter the changed function, or import what a mutant outside of functions changes; quick ones first."""
+    where = function_at(ROOT / mutant.file, mutant.line, ROOT / SOURCE, decorators=False)
+    field = "functions" if ":" in where else "modules"
+    names = [name for name, test in tests.items() if test["passed"] and where in test[field]]
+    return sorted(names, key=lambda name: tests[name]["seconds"])
+
+
+# mutants
+
+
+def judged(mutant: Mutant, tests: Tests) -> Job:
+    """killed, survived or timeout."""
+    order = tests_of(mutant, tests)
+
+    def put(copy: Path, source: str) -> None:
+        file = copy / mutant.file
+        file.write_text(source, encoding="utf-8")
+        for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*"):
+            compiled.unlink()
+
+    def run(copy: Path) -> int:
+        put(copy, mutant.source)
+        files = dict.fromkeys(name.partition("::")[0] for name in order)
+        return pytest_run(files, Chosen(order, set(tests)), "-x") if order else 0
+
+    def after(copy: Path, code: int | None) -> tuple[Mutant, str]:
+        put(copy, (ROOT / mutant.file).read_text(encoding="utf-8"))
+        survived = code in (0, 5)  # 5: there was no test to run
+        return mutant, "timeout" if code is None else "survived" if survived else "killed"
+
+    return Job(run, after, PATIENCE + SLOWER * sum(tests[name]["seconds"] for name in order))
+
+
+def counted(name: str, sample: int, copies: list[Path]) -> dict[str, Any]:
+    tests = watched(test_files(package_of(name)), copies)
+    for lost in [test for test in tests if not tests[test]["passed"]]:
+        print(f"  left out, since it fails on the tree as it is: {lost}")
+    for mutant, fate in in_parallel(iter([judged(_unchanged(name), tests)]), copies):
+        if fate != "survived":
+            sys.exit(f"mutants.py: without a fault, and in another order, tests on {mutant.file} fail.")
+    known = {(one["file"], one["was"], one["becomes"]): one["why"] for one in _equivalents()}
+    mutants = list(islice(drawn(ROOT, sources(name), SEED), sample))
+    equivalent = [mutant for mutant in mutants if mutant.name in known]
+    found = Counter(), []
+    for mutant, fate in in_parallel((judged(m, tests) for m in mutants if m.name not in known), copies):
+        found[0][fate] += 1
+        if fate == "survived":
+            ran = len(tests_of(mutant, tests))
+            found[1].append({**_said(mutant), "tests": ran})
+            print(
+                f"  {mutant.file}:{mutant.line} survives {ran} tests\n  - {mutant.was}\n  + {mutant.becomes}",
+                flush=True,
+            )
+    survivors = sorted(found[1], key=lambda one: (one["file"], one["line"]))
+    counts = {"mutants": len(mutants), **{fate: found[0][fate] for fate in ("killed", "survived", "timeout")}}
+    return {**counts, "equivalent": [_said(m) | {"why": known[m.name]} for m in equivalent], "survivors": survivors}
+
+
+def _unchanged(name: str) -> Mutant:
+    """The control: line 1 lies in no function, so all tests that import the file are run."""
+    file = sources(name)[0]
+    return Mutant(file, 1, "", "", (ROOT / file).read_text(encoding="utf-8"))
+
+
+def _equivalents() -> list[dict[str, str]]:
+    return yaml.safe_load((Path(__file__).parent / "mutation/equivalents.yaml").read_text(encoding="utf-8")) or []
+
+
+def _said(mutant: Mutant) -> dict[str, Any]:
+    return {"file": mutant.file, "line": mutant.line, "was": mutant.was, "becomes": mutant.becomes}
+
+
+# what is written
+
+
+def record(packages: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """In the form that docs/fill.py reads."""
+    header = ["package", "mutants", "killed", "survived", "timeouts", "equivalent", "noticed"]
+    rows = [[name, *map(str, row(found))] for name, found in packages.items()]
+    table = {"title": "Mutants", "table": {"header": header, "rows": rows}}
+    return {"title": "Mutation counts", "sections": [table], "figures": {}, "packages": packages}
+
+
+def row(found: dict[str, Any]) -> Iterable[Any]:
+    noticed = found["killed"] + found["timeout"]
+    could = noticed + found["survived"]
+    counts = [found[part] for part in ("mutants", "killed", "survived", "timeout")]
+    return [*counts, len(found["equivalent"]), f"{noticed / could:.0%}" if could else "–"]
+
+
+def written(out: Path, packages: dict[str, dict[str, Any]]) -> None:
+    before = json.loads(out.read_text(encoding="utf-8"))["packages"] if out.is_file() else {}
+    together = before | packages
+    order = [name for name in PACKAGES if name in together] + sorted(together.keys() - PACKAGES.keys())
+    out.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(record({name: together[name] for name in order}), ensure_ascii=False, indent=1)
+    out.write_text(text + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--package", default=",".join(PACKAGES), help="packages or paths in them, between commas")
+    parser.add_argument("--sample", type=int, default=200, help="mutants a package, drawn by a seed")
+    parser.add_argument("-j", type=int, default=os.cpu_count(), dest="jobs", help="how many run at a time")
+    parser.add_argument("--out", type=Path, default=KEPT / "mutants.json", help="counts and survivors, as JSON")
+    asked = parser.parse_args()
+    names = [name.rstrip("/").removeprefix(f"{SOURCE}/") for name in asked.package.split(",")]
+    for name in names:
+        package_of(name)
+    warm()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copies = copied(Path(folder), asked.jobs)
+        for name in names:
+            print(name, flush=True)
+            found = counted(name, asked.sample, copies)
+            written(asked.out, {name: found})
+            print(" ".join(map(str, (name, *row(found)))), flush=True)
+
+
+if __name__ == "__main__":
+    main()
