@@ -56,25 +56,21 @@ def package_of(name: str) -> str:
     return found[0]
 
 
-def sources(name: str) -> list[str]:
-    path = ROOT / SOURCE / name.rstrip("/").removeprefix(f"{SOURCE}/")
-    return [str(file.relative_to(ROOT)) for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
-
-
-def test_files(package: str) -> list[str]:
-    paths = [ROOT / "tests" / part for part in PACKAGES[package]]
-    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("test_*.py")))]
-    return [str(file.relative_to(ROOT)) for file in files]
+def files_of(tree: Path, parts: Iterable[str], pattern: str) -> list[str]:
+    """The files of these names in a tree, and of these folders those that match."""
+    paths = [tree / part for part in parts]
+    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob(pattern)))]
+    return [str(file.relative_to(tree)) for file in files]
 
 
 # which tests enter what
 
 
-def watched(files: list[str], copies: list[Path]) -> Tests:
+def watched(files: list[str], tree: Path, copies: list[Path]) -> Tests:
     """What is known of these files' tests; what is not known yet is run."""
-    shared = [*(ROOT / "src").rglob("*.py"), *(p for p in (ROOT / "tests").rglob("*.py") if "test_" not in p.name)]
+    shared = [*(tree / "src").rglob("*.py"), *(p for p in (tree / "tests").rglob("*.py") if "test_" not in p.name)]
     ours = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(shared) if "mutation" not in path.parts))
-    places = {file: KEPT / f"{_hash(ours.digest(), (ROOT / file).read_bytes())}.json" for file in files}
+    places = {file: KEPT / f"{_hash(ours.digest(), (tree / file).read_bytes())}.json" for file in files}
     KEPT.mkdir(parents=True, exist_ok=True)
     for file in in_parallel((_watch(file, places[file]) for file in files if not places[file].is_file()), copies):
         print(f"  {file}: {len(json.loads(places[file].read_text()))} tests", flush=True)
@@ -99,15 +95,15 @@ def _watch(file: str, place: Path) -> Job:
     def after(copy: Path, code: int | None) -> str:
         if code != 0:
             sys.exit(f"mutants.py: {file} could not be run:\n{(copy / 'said.txt').read_text()[-2000:]}")
-        (copy / "watched.json").rename(place)
+        place.write_bytes((copy / "watched.json").read_bytes())
         return file
 
     return Job(run, after, 1800)
 
 
-def tests_of(mutant: Mutant, tests: Tests) -> list[str]:
+def tests_of(mutant: Mutant, tests: Tests, tree: Path) -> list[str]:
     """Tests that enter the changed function, or import what a mutant outside of functions changes; quick ones first."""
-    where = function_at(ROOT / mutant.file, mutant.line, ROOT / SOURCE, decorators=False)
+    where = function_at(tree / mutant.file, mutant.line, tree / SOURCE, decorators=False)
     field = "functions" if ":" in where else "modules"
     names = [name for name, test in tests.items() if test["passed"] and where in test[field]]
     return sorted(names, key=lambda name: tests[name]["seconds"])
@@ -116,9 +112,9 @@ def tests_of(mutant: Mutant, tests: Tests) -> list[str]:
 # mutants
 
 
-def judged(mutant: Mutant, tests: Tests) -> Job:
+def judged(mutant: Mutant, tests: Tests, tree: Path) -> Job:
     """killed, survived or timeout."""
-    order = tests_of(mutant, tests)
+    order = tests_of(mutant, tests, tree)
 
     def put(copy: Path, source: str) -> None:
         file = copy / mutant.file
@@ -132,49 +128,47 @@ def judged(mutant: Mutant, tests: Tests) -> Job:
         return pytest_run(files, Chosen(order, set(tests)), "-x") if order else 0
 
     def after(copy: Path, code: int | None) -> tuple[Mutant, str]:
-        put(copy, (ROOT / mutant.file).read_text(encoding="utf-8"))
+        put(copy, (tree / mutant.file).read_text(encoding="utf-8"))
         survived = code in (0, 5)  # 5: there was no test to run
         return mutant, "timeout" if code is None else "survived" if survived else "killed"
 
     return Job(run, after, PATIENCE + SLOWER * sum(tests[name]["seconds"] for name in order))
 
 
-def counted(name: str, sample: int, copies: list[Path]) -> dict[str, Any]:
-    tests = watched(test_files(package_of(name)), copies)
-    for lost in [test for test in tests if not tests[test]["passed"]]:
-        print(f"  left out, since it fails on the tree as it is: {lost}")
-    for mutant, fate in in_parallel(iter([judged(_unchanged(name), tests)]), copies):
-        if fate != "survived":
-            sys.exit(f"mutants.py: without a fault, and in another order, tests on {mutant.file} fail.")
-    known = {(one["file"], one["was"], one["becomes"]): one["why"] for one in _equivalents()}
-    mutants = list(islice(drawn(ROOT, sources(name), SEED), sample))
-    equivalent = [mutant for mutant in mutants if mutant.name in known]
-    found = Counter(), []
-    for mutant, fate in in_parallel((judged(m, tests) for m in mutants if m.name not in known), copies):
-        found[0][fate] += 1
+def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> dict[str, Any]:
+    tests = watched(files_of(tree, (f"tests/{part}" for part in PACKAGES[package_of(name)]), "test_*.py"), tree, copies)
+    sources = files_of(tree, [f"{SOURCE}/{name}"], "*.py")
+    control(sources[0], tests, tree, copies)
+    known = {(one["file"], one["was"], one["becomes"]): one["why"] for one in equivalents(tree)}
+    mutants = list(islice(drawn(tree, sources, SEED), sample))
+    fates: Counter[str] = Counter()
+    survivors = []
+    for mutant, fate in in_parallel((judged(m, tests, tree) for m in mutants if m.name not in known), copies):
+        fates[fate] += 1
         if fate == "survived":
-            ran = len(tests_of(mutant, tests))
-            found[1].append({**_said(mutant), "tests": ran})
-            print(
-                f"  {mutant.file}:{mutant.line} survives {ran} tests\n  - {mutant.was}\n  + {mutant.becomes}",
-                flush=True,
-            )
-    survivors = sorted(found[1], key=lambda one: (one["file"], one["line"]))
-    counts = {"mutants": len(mutants), **{fate: found[0][fate] for fate in ("killed", "survived", "timeout")}}
-    return {**counts, "equivalent": [_said(m) | {"why": known[m.name]} for m in equivalent], "survivors": survivors}
+            survivors.append(said(mutant) | {"tests": len(tests_of(mutant, tests, tree))})
+            print("  {file}:{line} survives {tests} tests\n- {was}\n+ {becomes}".format(**survivors[-1]), flush=True)
+    counts = {"mutants": len(mutants), **{fate: fates[fate] for fate in ("killed", "survived", "timeout")}}
+    same = [said(mutant) | {"why": known[mutant.name]} for mutant in mutants if mutant.name in known]
+    return {**counts, "equivalent": same, "survivors": sorted(survivors, key=lambda one: (one["file"], one["line"]))}
 
 
-def _unchanged(name: str) -> Mutant:
-    """The control: line 1 lies in no function, so all tests that import the file are run."""
-    file = sources(name)[0]
-    return Mutant(file, 1, "", "", (ROOT / file).read_text(encoding="utf-8"))
+def control(file: str, tests: Tests, tree: Path, copies: list[Path]) -> None:
+    """Without a fault the tests pass, in this order too. Line 1 is in no function: all that import the file are run."""
+    for lost in [name for name, test in tests.items() if not test["passed"]]:
+        print(f"  left out, since it fails on the tree as it is: {lost}", flush=True)
+    unchanged = Mutant(file, 1, "", "", (tree / file).read_text(encoding="utf-8"))
+    for _, fate in in_parallel(iter([judged(unchanged, tests, tree)]), copies[:1]):
+        if fate != "survived":
+            sys.exit(f"mutants.py: a test fails without a fault:\n{(copies[0] / 'said.txt').read_text()[-2000:]}")
 
 
-def _equivalents() -> list[dict[str, str]]:
-    return yaml.safe_load((Path(__file__).parent / "mutation/equivalents.yaml").read_text(encoding="utf-8")) or []
+def equivalents(tree: Path) -> list[dict[str, str]]:
+    """Mutants that no test can tell from the original, each with the reason."""
+    return yaml.safe_load((tree / "tests/mutation/equivalents.yaml").read_text(encoding="utf-8")) or []
 
 
-def _said(mutant: Mutant) -> dict[str, Any]:
+def said(mutant: Mutant) -> dict[str, Any]:
     return {"file": mutant.file, "line": mutant.line, "was": mutant.was, "becomes": mutant.becomes}
 
 
@@ -217,10 +211,10 @@ def main() -> None:
         package_of(name)
     warm()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copies = copied(Path(folder), asked.jobs)
+        tree, *copies = copied(Path(folder), asked.jobs + 1)  # the first stays as it is
         for name in names:
             print(name, flush=True)
-            found = counted(name, asked.sample, copies)
+            found = counted(name, asked.sample, tree, copies)
             written(asked.out, {name: found})
             print(" ".join(map(str, (name, *row(found)))), flush=True)
 
