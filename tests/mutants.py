@@ -21,8 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
 from mutation.mutated import Mutant, drawn
 from mutation.watched import Chosen, Watch, function_at
@@ -85,15 +84,15 @@ def _watch(file: str, place: Path) -> Job:
     def run(copy: Path) -> int:
         watch = Watch(copy / SOURCE)
         watch.start()
-        pytest_run([file], watch)
+        code = pytest_run([file], watch)
         sys.settrace(None)
         modules = watch.modules()
         tests = {name: {**test, "modules": modules} for name, test in watch.tests.items()}
         (copy / "watched.json").write_text(json.dumps(tests), encoding="utf-8")
-        return 0
+        return code
 
     def after(copy: Path, code: int | None) -> str:
-        if code != 0:
+        if code not in (0, 1):  # of 1 some failed, and are left out
             sys.exit(f"mutants.py: {file} could not be run:\n{(copy / 'said.txt').read_text()[-2000:]}")
         place.write_bytes((copy / "watched.json").read_bytes())
         return file
@@ -139,17 +138,17 @@ def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> dict[str,
     tests = watched(files_of(tree, (f"tests/{part}" for part in PACKAGES[package_of(name)]), "test_*.py"), tree, copies)
     sources = files_of(tree, [f"{SOURCE}/{name}"], "*.py")
     control(sources[0], tests, tree, copies)
-    known = {(one["file"], one["was"], one["becomes"]): one["why"] for one in equivalents(tree)}
+    why = reasons(tree)
     mutants = list(islice(drawn(tree, sources, SEED), sample))
     fates: Counter[str] = Counter()
     survivors = []
-    for mutant, fate in in_parallel((judged(m, tests, tree) for m in mutants if m.name not in known), copies):
+    for mutant, fate in in_parallel((judged(m, tests, tree) for m in mutants if not why(m)), copies):
         fates[fate] += 1
         if fate == "survived":
             survivors.append(said(mutant) | {"tests": len(tests_of(mutant, tests, tree))})
             print("  {file}:{line} survives {tests} tests\n- {was}\n+ {becomes}".format(**survivors[-1]), flush=True)
     counts = {"mutants": len(mutants), **{fate: fates[fate] for fate in ("killed", "survived", "timeout")}}
-    same = [said(mutant) | {"why": known[mutant.name]} for mutant in mutants if mutant.name in known]
+    same = [said(mutant) | {"why": why(mutant)} for mutant in mutants if why(mutant)]
     return {**counts, "equivalent": same, "survivors": sorted(survivors, key=lambda one: (one["file"], one["line"]))}
 
 
@@ -161,11 +160,6 @@ def control(file: str, tests: Tests, tree: Path, copies: list[Path]) -> None:
     for _, fate in in_parallel(iter([judged(unchanged, tests, tree)]), copies[:1]):
         if fate != "survived":
             sys.exit(f"mutants.py: a test fails without a fault:\n{(copies[0] / 'said.txt').read_text()[-2000:]}")
-
-
-def equivalents(tree: Path) -> list[dict[str, str]]:
-    """Mutants that no test can tell from the original, each with the reason."""
-    return yaml.safe_load((tree / "tests/mutation/equivalents.yaml").read_text(encoding="utf-8")) or []
 
 
 def said(mutant: Mutant) -> dict[str, Any]:

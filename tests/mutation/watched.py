@@ -70,8 +70,9 @@ class Watch:
 
     def _functions(self, codes: dict[int, CodeType]) -> list[str]:
         root = f"{self.source}/"
-        ours = [code for code in codes.values() if code.co_filename.startswith(root)]
-        return sorted({function_at(Path(code.co_filename), code.co_firstlineno, self.source) for code in ours})
+        names = [(code.co_filename, code.co_firstlineno) for code in codes.values()]
+        ours = [(name, line) for name, line in names if name.startswith(root) and name.endswith(".py")]  # no template
+        return sorted({function_at(Path(name), line, self.source) for name, line in ours})
 
     def modules(self) -> list[str]:
         """Files of the package that were imported, as paths from its folder."""
