@@ -35,11 +35,20 @@ PACKAGES = {
     "metrics": ("metrics", "labs/compare/test_compare_page.py", "labs/compare/test_compare_run.py"),
     "learners": ("learners",),
     "nulls": ("nulls", "metrics/test_nulls.py", "labs/compare/test_compare_run.py"),
-    "labs/compare": ("labs/compare", "cli/test_compare_command.py"),
-    "labs/trace": ("labs/trace", "cli/test_trace_command.py"),
-    "labs/linear": ("labs/linear",),
-    "labs/languages": ("labs/languages",),
-    "labs/dual": ("labs/dual",),
+    "labs/compare": ("labs/compare", "labs/test_options_of_labs.py", "cli/test_compare_command.py"),
+    "labs/trace": ("labs/trace", "labs/test_options_of_labs.py", "cli/test_trace_command.py"),
+    "labs/linear": (
+        "labs/linear",
+        "labs/test_options_of_labs.py",
+    ),
+    "labs/languages": (
+        "labs/languages",
+        "labs/test_options_of_labs.py",
+    ),
+    "labs/dual": (
+        "labs/dual",
+        "labs/test_options_of_labs.py",
+    ),
     "report": ("report", "test_study.py"),
     "store": ("store", "test_running.py", "engine"),
 }

@@ -15,7 +15,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 ROOT = Path(__file__).resolve().parents[2]
-WARM = ("torch", "transformers", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot", "pydantic", "jinja2")
+WARM = """
+torch torch._dynamo torch.func transformers transformers.modeling_utils transformers.generation.utils accelerate gguf
+transformers.models.llama.modeling_llama transformers.models.gpt2.modeling_gpt2 tokenizers.implementations networkx
+safetensors.torch scipy.stats scipy.optimize pandas matplotlib.pyplot matplotlib.backends.backend_svg pydantic.main
+jinja2 beartype beartype.vale jaxtyping automata.fa.dfa automata.fa.nfa sympy click rich.console rich.table
+"""
 NOT_COPIED = (".git", ".venv", "build", "runs", "__pycache__", "*.egg-info", ".*_cache", ".hypothesis", "shared")
 
 
@@ -28,7 +33,7 @@ class Job:
 
 def warm() -> None:
     os.environ |= {"OMP_NUM_THREADS": "1", "ONEDNN_MAX_CPU_ISA": "AVX2", "CUDA_VISIBLE_DEVICES": ""}  # before torch
-    for module in WARM:
+    for module in WARM.split():
         importlib.import_module(module)
     sys.modules["torch"].set_num_threads(1)
 

@@ -272,7 +272,9 @@ def test_optimum_runs_closed_forms_and_tuned_learners():
     from iclgd.tools import Tools
 
     spec = OptimumSpec.of({"task": "gaussian", "dx": 3, "k": 6, "noise": 0.5, "steps": 2, "sample": 400})
-    result = optimum.run(spec.cells()[0], Tools())
+    told: list[tuple[str, int]] = []
+    result = optimum.run(spec.cells()[0], Tools(progress=lambda *what: told.append(what)))
+    assert told == [("gd ×2", 0), ("gd++ ×2", 0)]
     risks = {one.labels["learner"]: float(one.values) for one in result.select(quantity="risk")}
     rate = 6 / (6 + 3 + 1 + 0.25)  # Mahankali 2023
     assert risks["zero"] == pytest.approx(1.5)

@@ -65,6 +65,14 @@ def test_seeds_trained_together_have_the_numbers_of_training_apart(change):
             assert np.allclose(a.values, b.values, rtol=1e-3, atol=1e-5, equal_nan=True), a.labels
 
 
+def test_progress_is_told_as_many_steps_as_are_trained():
+    told = []
+    spec = TrainSpec.of(SMALL | {"steps": 90})
+    list(together(spec.cells(), Tools(progress=lambda *what: told.append(what))))
+    assert told[0] == ("learners at their best", 0)
+    assert told[1:] == [("training", 2)] * (1 + 45)  # before the first step, and 40 times or a little more
+
+
 def test_a_training_that_diverges_is_refused_by_its_seeds():
     with pytest.raises(Refusal, match="training diverged"):
         results(**SMALL | {"rate": 1e9, "layers": 3, "steps": 50})
