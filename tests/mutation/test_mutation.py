@@ -76,3 +76,8 @@ def test_equivalents_are_looks_guards_and_what_is_named_with_its_reason(root):
     assert of("plot(y, linewidth=1.5)", "plot(y, linewidth= 2.5)", "import matplotlib")
     assert not of("plot(y, linewidth=1.5)", "plot(y, linewidth= 2.5)", "import torch")
     assert not of("plot(y, x=1.5)", "plot(y, x= 2.5)", "import matplotlib")
+
+
+def test_the_equivalents_that_are_named_are_read():
+    why = reasons(Path(__file__).parents[2])
+    assert why(Mutant("a.py", 1, "zip(a, strict=True)", "zip(a, strict=False)", ""))

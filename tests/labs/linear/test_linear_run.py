@@ -78,9 +78,9 @@ def test_a_training_that_diverges_is_refused_by_its_seeds():
         results(**SMALL | {"rate": 1e9, "layers": 3, "steps": 50})
 
 
-def test_one_layer_trained_with_eight_seeds_is_the_optimal_gradient_step():
+def test_one_layer_trained_is_the_optimal_gradient_step_whatever_its_seed():
     """von Oswald 2023, fig. 2, every seed: loss ≤ 1.01 optimal GD, cosine > 0.998, learned rate/N = 0.606 ± 0.02."""
-    found = results(steps=2000, batch=128)
+    found = results(seeds=3, steps=2000, batch=128)
     lowest = losses(found, "gd ×1")[0]
     for result, loss, cosine in zip(found, losses(found), cosines(found, "gd ×1"), strict=True):
         assert loss <= 1.01 * lowest
