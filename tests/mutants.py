@@ -30,25 +30,17 @@ SOURCE = "src/iclgd"
 KEPT = ROOT / "build/mutants"
 PATIENCE, SLOWER = 20, 5  # seconds, and how many times its usual time a run of tests may take
 SEED = 0
+OPTIONS, GOLDEN = "labs/test_options_of_labs.py", "golden/test_golden.py"
 # package: the tests that are about it
 PACKAGES = {
     "metrics": ("metrics", "labs/compare/test_compare_page.py", "labs/compare/test_compare_run.py"),
-    "learners": ("learners",),
-    "nulls": ("nulls", "metrics/test_nulls.py", "labs/compare/test_compare_run.py"),
-    "labs/compare": ("labs/compare", "labs/test_options_of_labs.py", "cli/test_compare_command.py"),
-    "labs/trace": ("labs/trace", "labs/test_options_of_labs.py", "cli/test_trace_command.py"),
-    "labs/linear": (
-        "labs/linear",
-        "labs/test_options_of_labs.py",
-    ),
-    "labs/languages": (
-        "labs/languages",
-        "labs/test_options_of_labs.py",
-    ),
-    "labs/dual": (
-        "labs/dual",
-        "labs/test_options_of_labs.py",
-    ),
+    "learners": ("learners", GOLDEN),
+    "nulls": ("nulls", "metrics/test_nulls.py", "labs/compare/test_compare_run.py", GOLDEN),
+    "labs/compare": ("labs/compare", OPTIONS, "cli/test_compare_command.py", GOLDEN),
+    "labs/trace": ("labs/trace", OPTIONS, "cli/test_trace_command.py"),
+    "labs/linear": ("labs/linear", OPTIONS, GOLDEN),
+    "labs/languages": ("labs/languages", OPTIONS, GOLDEN),
+    "labs/dual": ("labs/dual", OPTIONS, GOLDEN),
     "report": ("report", "test_study.py"),
     "store": ("store", "test_running.py", "engine"),
 }
