@@ -148,6 +148,8 @@ def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> dict[str,
     survivors = []
     for mutant, fate in in_parallel((judged(m, tests, tree) for m in mutants if not why(m)), copies):
         fates[fate] += 1
+        if fates.total() % 25 == 0:
+            print(f"  {fates.total()} of {len(mutants)}", flush=True)
         if fate == "survived":
             survivors.append(said(mutant) | {"tests": len(tests_of(mutant, tests, tree))})
             print("  {file}:{line} survives {tests} tests\n- {was}\n+ {becomes}".format(**survivors[-1]), flush=True)
