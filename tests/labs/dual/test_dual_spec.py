@@ -6,6 +6,7 @@ import pytest
 
 from iclgd.errors import Refusal
 from iclgd.labs.dual.modifications import MODIFICATIONS, TRAINED, chosen
+from iclgd.labs.dual.small import Recipe
 from iclgd.labs.dual.spec import BoundSpec, CheckSpec, ModifySpec, TrainSpec
 from iclgd.spec import Spec
 
@@ -139,3 +140,8 @@ def test_which_modifications_are_run_unasked() -> None:
     many += ["augmented:adapters=g1", "augmented:adapters=g2", "augmented:adapters=both"]
     many += ["negative:k=1:beta=0.1", "negative:k=1:beta=0.5", "negative:k=3:beta=0.1", "negative:k=3:beta=0.5"]
     assert TrainSpec.of({}).arms == chosen([*many, "arbitrary:k=3:beta=0.5", "centred:beta=1"])
+
+
+def test_a_recipe_is_that_of_the_command_unless_it_says_otherwise() -> None:
+    assert Recipe() == Recipe(epochs=100, steps=20, batch=128, rate=0.01, episodes=4096)
+    assert TrainSpec.of({}).cells()[0].spec.recipe == Recipe()
