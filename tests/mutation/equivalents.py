@@ -2,7 +2,7 @@
 
 `looks` are keyword arguments that change how a picture looks and nothing that it says (a line's width): a number there
 is not tested in modules that draw. `guards` are keyword arguments that, when True, assert what holds by construction
-(zip's strict): turning one off is not noticed. `same` are single mutants that do what the original does, each with the
+(zip's strict, a dataclass's frozen): turning one off is not noticed. `same` are single mutants that do what the original does, each with the
 reason.
 """
 

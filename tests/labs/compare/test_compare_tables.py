@@ -225,6 +225,14 @@ def test_every_difference_is_named_by_what_is_taken_from_what(tables):
     assert len(answers.rows) == 10
 
 
+def test_a_divergence_by_query_is_no_share():
+    def diverging(cell: Cell, random: np.random.Generator) -> list[Array]:
+        return [array(np.full(QUERIES, 2.5), "query", metric="KL")] if "learner" in cell.labels else []
+
+    found = planted(diverging, **{**FIELDS, "metrics": "accuracy,KL", "learners": "gd", "rates": "0.1"})
+    assert found.estimate(["sentiment"], None, init="trained", learner="gd 0.1", metric="KL").mean == 2.5
+
+
 # the page
 
 

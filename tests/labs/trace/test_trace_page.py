@@ -59,6 +59,10 @@ def test_accuracies_that_are_clearly_apart_are_not_said_to_overlap(before, after
     assert "overlap" not in shown({"zero-shot": before, "icl": after}, queries=40).answer
 
 
+def test_an_accuracy_that_falls_within_its_interval_overlaps():
+    assert "from .75 to .50, intervals that overlap" in shown({"zero-shot": [0, 1, 0, 0], "icl": [0, 0, 0, 0]}).answer
+
+
 def test_the_subtitle_says_what_was_read_and_what_did_not_fit():
     assert shown().subtitle == "smollm2-135m · films · k = 5 · seed 3 · 4 queries · float32"
     assert "k = 5 (2 dropped to fit) · seed 3" in shown(dropped=2).subtitle
