@@ -2,8 +2,8 @@
 
 `looks` are keyword arguments that change how a picture looks and nothing that it says (a line's width): a number there
 is not tested in modules that draw. `guards` are keyword arguments that, when True, assert what holds by construction
-(zip's strict, a dataclass's frozen): turning one off is not noticed. `same` are single mutants that do what the original does, each with the
-reason.
+(zip's strict, a dataclass's frozen): turning one off is not noticed. `same` are single mutants that do what the
+original does, each with the reason.
 """
 
 import re
