@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow docs-numbers clean
+.PHONY: demo test slow mutants docs-numbers clean
 
 demo: .venv/.run
 	$(BIN)/iclgd compare --out runs/demo --overwrite
@@ -16,6 +16,10 @@ test: .venv/.test
 slow: .venv/.test
 	$(BIN)/pytest -m "slow or not slow"
 
+# how many small faults the tests notice: MODULE=src/iclgd/metrics, or, for docs/design.md, every package
+mutants: .venv/.mutants
+	$(BIN)/python tests/mutants.py $(if $(MODULE),--package $(MODULE),--out docs/results/data/mutants.json)
+
 # numbers in the README and the docs, from docs/results/data
 docs-numbers: .venv/.run
 	$(BIN)/python docs/fill.py
@@ -27,6 +31,10 @@ docs-numbers: .venv/.run
 
 .venv/.test: .venv/.run
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
+	touch $@
+
+.venv/.mutants: .venv/.test
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test,mutants]"
 	touch $@
 
 clean:

@@ -168,3 +168,11 @@ def test_recall_leaves_out_unknown_answers_and_tasks_in_which_training_corrected
     nothing = recall_over_base(zero[2], icl[2], tuned[2])
     assert math.isnan(nothing.p)
     assert nothing.estimate.kind == "none"
+
+
+def test_a_seed_with_nothing_to_correct_takes_no_part_in_the_recall():
+    zero, icl, tuned = [[0, 0, 0, 1], [1, 1, 1, 1]], [[1, 1, 0, 0], [0, 1, 1, 1]], [[1, 0, 0, 1], [1, 0, 1, 1]]
+    effects = recall_effects(np.stack([zero, icl, tuned], axis=-1).astype(float))
+    assert np.isfinite(effects).all()
+    assert effects.mean() == pytest.approx(1 - 2 / 3)
+    assert effects[1] == pytest.approx([1 - 2 / 3] * 4)

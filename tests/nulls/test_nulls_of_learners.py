@@ -1,7 +1,7 @@
 """Nulls on a bench: what each puts in the learner's place, or in reading's, and that weights come back."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from iclgd.metrics.compared import contrast_aou, contrast_aou_centred, label_sha
 from iclgd.models.changes import change_cosines, change_norms
 from iclgd.nulls.reading import Filler, ReadWrongLabels
 from iclgd.nulls.trained import OtherDemos, OtherTask, ShuffledLabels, TwoWrongs, WrongLabels
-from iclgd.nulls.untrained import OtherQuery, RandomDirections, WeightNoise
+from iclgd.nulls.untrained import OtherQuery, RandomDirections, Uniform, WeightNoise
 from iclgd.spec import EpisodeSpec, PromptSpec
 from iclgd.tasks.episodes import load_episode
 from little import little_task
@@ -210,3 +210,53 @@ def test_weight_changes_are_measured_layer_by_layer():
     b = [(0, torch.tensor([4.0, 3.0])), (1, torch.tensor([0.0, 1.0])), (-1, torch.tensor([9.0, 9.0]))]
     np.testing.assert_allclose(change_norms(a, 2), [5.0, 1.0])
     np.testing.assert_allclose(change_cosines(a, b, 2), [0.96, 0.0])
+
+
+def test_random_directions_are_as_long_as_the_update_in_every_part_and_at_every_position(bench):
+    tuned = bench.learned("gd", LEARNER).trace
+    made = RandomDirections().trace(bench, "gd", LEARNER, bench.learned("gd", LEARNER))
+    for name in ("outputs", "blocks", "logits"):
+        start = getattr(bench.zero, name).double()
+        one, two = (getattr(trace, name).double() - start for trace in (made, tuned))
+        torch.testing.assert_close(one.norm(dim=-1), two.norm(dim=-1), rtol=1e-5, atol=1e-9)
+    hidden = ~bench.zero.keys[:, None, :, None].expand_as(bench.zero.logits)
+    assert torch.equal(made.logits[hidden], bench.zero.logits.double()[hidden])  # where there is no key
+
+
+def test_another_querys_update_is_that_of_one_and_the_same_query_in_every_part(bench):
+    tuned = bench.learned("gd", LEARNER).trace
+    made = OtherQuery().trace(bench, "gd", LEARNER, bench.learned("gd", LEARNER))
+    found = {}
+    for name in ("outputs", "blocks"):
+        start = getattr(bench.zero, name).double()
+        one, two = (getattr(trace, name).double() - start for trace in (made, tuned))
+        found[name] = [int((two - row).flatten(1).norm(dim=-1).argmin()) for row in one]
+    assert found["outputs"] == found["blocks"]
+    assert sorted(found["outputs"]) == list(range(8))
+    assert made.logits.shape == tuned.logits.shape
+
+
+def test_the_papers_uniform_numbers_are_an_update_between_0_and_1(bench):
+    made = Uniform().trace(bench, "gd", LEARNER, bench.learned("gd", LEARNER))
+    update = made.outputs - bench.zero.outputs.double()
+    assert (update.min() >= -1e-6) & (update.max() <= 1)
+    assert float(update.mean()) == pytest.approx(0.5, abs=0.02)
+
+
+def test_filler_has_no_labels_and_needs_demonstrations(bench):
+    assert all(demo.label == () for demo in Filler().demos(bench))
+    empty = Bench(bench.subject, replace(bench.episode, demos=()), PromptSpec(), 3, bench.draw, lambda what, done: None)
+    with pytest.raises(Refusal, match="no demonstrations to replace"):
+        Filler().demos(empty)
+
+
+@pytest.mark.parametrize("null", [RandomDirections(), Uniform(), OtherQuery()])
+def test_a_learner_that_diverged_has_no_null_either(bench, null):
+    assert null.trace(bench, "gd", LEARNER, replace(bench.learned("gd", LEARNER), trace=None)) is None
+
+
+def test_weight_noise_needs_to_know_which_weights_a_learner_changed(bench):
+    run = bench.learned("gd", LEARNER)
+    for learner, ran in ((LEARNER, replace(run, change=[])), (InContext(), run)):
+        with pytest.raises(Refusal, match="does not say which weights"):
+            WeightNoise().trace(bench, "gd", learner, ran)

@@ -113,6 +113,15 @@ def test_layers_and_heads_have_their_rows() -> None:
     assert len(heads.header) == len(heads.rows[0])
 
 
+def test_residuals_are_written_with_two_digits() -> None:
+    found = np.full((2, 3), 1.26e-12)
+    found[1, 1] = 3.14159e-11
+    shown = page(study(kernel_residual=found))
+    assert [row(shown.table("By layer"), layer)[2] for layer in ("0", "1")] == ["1.3e-12", "3.1e-11"]
+    assert [row(shown.table("By head"), head)[2] for head in ("1.0", "1.1")] == ["1.3e-12", "3.1e-11"]
+    assert "(largest residual 2e-14, kernel residual 3.1e-11)" in shown.answer
+
+
 def test_a_quantity_that_is_new_is_shown_by_its_own_name() -> None:
     shown = page(study(some_thing=np.full((2, 3), 0.77)))
     assert row(shown.table("The step"), "some thing")[1] == ".77"

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from iclgd.errors import Refusal
-from iclgd.labs.dual.modifications import TRAINED
+from iclgd.labs.dual.modifications import MODIFICATIONS, TRAINED, chosen
+from iclgd.labs.dual.small import Recipe
 from iclgd.labs.dual.spec import BoundSpec, CheckSpec, ModifySpec, TrainSpec
 from iclgd.spec import Spec
 
@@ -114,3 +115,33 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(kind: Any, given: dict[s
 def test_as_many_demonstrations_as_a_modification_asks_for_are_enough() -> None:
     assert ModifySpec(k=3, modifications="negative:k=3").k == 3
     assert BoundSpec(k=5, held=4).held == 4
+
+
+def test_what_a_modification_does_unasked() -> None:
+    wanted = {
+        "regularised": {"alpha": 0.5},
+        "regularised-slide": {"alpha": 0.5},
+        "augmented": {"c": 1.0},
+        "negative": {"k": 3, "beta": 0.5},
+        "arbitrary": {"k": 3, "beta": 0.5, "seed": 0},
+        "centred": {"beta": 1.0},
+    }
+    for name, options in wanted.items():
+        made = MODIFICATIONS[name]()
+        assert {option: getattr(made, option) for option in options} == options
+
+
+def test_which_modifications_are_run_unasked() -> None:
+    slides = [f"{name}:alpha={{}}" for name in ("regularised", "regularised-slide")]
+    few = [one.format(alpha) for one in slides for alpha in ("0.1", "-0.1")]
+    few += ["negative:k=1:beta=0.1", "negative:k=3:beta=0.1", "arbitrary:k=3:beta=0.1", "centred:beta=0.1"]
+    assert ModifySpec.of({}).modifications == chosen([*few, "augmented:c=0.1"])
+    many = [one.format(alpha) for one in slides for alpha in ("0.5", "-0.5")]
+    many += ["augmented:adapters=g1", "augmented:adapters=g2", "augmented:adapters=both"]
+    many += ["negative:k=1:beta=0.1", "negative:k=1:beta=0.5", "negative:k=3:beta=0.1", "negative:k=3:beta=0.5"]
+    assert TrainSpec.of({}).arms == chosen([*many, "arbitrary:k=3:beta=0.5", "centred:beta=1"])
+
+
+def test_a_recipe_is_that_of_the_command_unless_it_says_otherwise() -> None:
+    assert Recipe() == Recipe(epochs=100, steps=20, batch=128, rate=0.01, episodes=4096)
+    assert TrainSpec.of({}).cells()[0].spec.recipe == Recipe()

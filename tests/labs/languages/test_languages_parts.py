@@ -138,3 +138,24 @@ def test_as_many_layers_are_trained_as_were_asked_for(prepared, monkeypatch):
     monkeypatch.setattr(run, "Transformer", keeping)
     run.trained(setting(k=8, labels="sign", layers=2, steps=1, batch=4, episodes=10), prepared, silent)
     assert made == [2]
+
+
+def test_progress_is_told_as_many_steps_as_are_trained_and_curves_have_as_many_moments(prepared):
+    told = []
+    given = {"k": 8, "labels": "sign", "batch": 2, "steps": 65, "episodes": 5}
+    (found,) = run.trained(setting(**given), prepared, lambda *what: told.append(what))
+    assert told == [("training 1 seeds", 2)] * 34  # before the first step, 30 times or a little more, and at the end
+    (curve,) = found.select(part="training", learner="trained", quantity="loss")
+    assert curve.coordinates["step"] == (*range(0, 65, 2), 65)
+
+
+def test_what_is_trained_end_to_end_is_an_mlp_of_40_with_80_hidden_units(prepared, monkeypatch):
+    made = []
+    for name in ("Transformer", "DeepFeatures"):
+        kind = getattr(run, name)
+        monkeypatch.setattr(run, name, lambda *a, kind=kind, **more: made.append(more) or kind(*a, **more))
+    told = []
+    given = {"k": 8, "encoder": "end-to-end", "batch": 2, "steps": 1, "episodes": 5}
+    run.trained(setting(**given), prepared, lambda *what: told.append(what))
+    assert [(more["width"], more["hidden"]) for more in made] == [(40, 80), (40, 80)]
+    assert told[0] == ("training features", 0)

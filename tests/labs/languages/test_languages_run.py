@@ -214,6 +214,20 @@ def test_the_study_has_every_kind_once_and_its_groups_in_a_row():
     assert cells[0].labels["language"] == "random"
 
 
+def test_the_studys_settings_are_trained_as_long_and_as_fast_as_each_needs():
+    settings = AllSpec(seeds=1).settings()
+    assert {(one.end_to_end, one.steps) for one in settings} == {(False, 2000), (True, 1500)}
+    assert {(one.layers, one.rate) for one in settings if not one.end_to_end} == {(1, 0.03), (2, 0.01)}
+    drawn = [one for one in settings if one.labels == "language"]
+    lengths = [(one.encoder.kind, one.min_length, one.max_length) for one in drawn]
+    assert lengths == [("autoencoder", 8, 8), ("pca", 8, 8), ("pca", 1, 8)]
+    assert {one.max_length for one in settings if one not in drawn} == {12}
+    assert {one.languages for one in settings} == {1000}
+    assert {one.encoder["steps"] for one in settings if one.encoder.kind == "autoencoder"} == {1000}
+    assert {one.languages for one in AllSpec(shrink=50).settings()} == {20}
+    assert {one.steps for one in AllSpec(shrink=5000).settings()} == {1}
+
+
 def test_a_shrunken_study_divides_steps_and_languages():
     small = AllSpec(shrink=100).settings()
     assert {setting.steps for setting in small} == {20, 15}

@@ -146,6 +146,12 @@ def test_shifted_episodes_are_shifted_as_they_say(built):
         torch.testing.assert_close(case.target, base.target)
 
 
+@pytest.mark.parametrize("k, counts", [(3, [0, 1, 2, 3]), (10, [0, 2, 4, 6, 8, 10]), (12, [0, 2, 4, 6, 8, 10, 12])])
+def test_random_labels_come_in_about_five_steps_up_to_all_of_them(k, counts):
+    cell = cell_of(k=k, episodes=2)
+    assert list(exam_.shifts(cell, cell.family)["random labels"]) == counts
+
+
 def test_the_exam_has_its_episodes_and_enough_queries_for_implied_weights(built):
     _, judged, _, _ = built
     assert judged.held.query.shape == (200, 1, 3)

@@ -8,6 +8,7 @@ import pytest
 from iclgd.labs.linear import figures, page
 from iclgd.labs.linear.spec import OptimumSpec, TrainSpec
 from iclgd.metrics.functions import Likeness
+from iclgd.report.figures import COLOURS
 from iclgd.results import Result, array
 from iclgd.study import Study
 
@@ -242,6 +243,48 @@ def test_the_picture_of_learners_puts_the_nearest_of_the_last_layer_on_top_and_r
     assert second.get_label() == "after layer 2"
 
 
+def replaced(of, quantity, **changes):
+    """The same study with the values of one quantity set, learner by learner."""
+    for result in of.results.values():
+        for one in result.select(quantity=quantity):
+            if (name := str(one.labels["learner"])) in changes:
+                one.values[...] = changes[name]
+    return of
+
+
+def test_a_learner_has_the_same_colour_in_every_picture_and_the_trained_model_its_own():
+    left = figures.training(study()).axes[0]
+    shifted = figures.shifts(study()).axes[1]
+    for name, colour in zip(("trained", "gd ×1", "ridge", "zero"), COLOURS, strict=False):
+        assert line(left, name).get_color() == line(shifted, name).get_color() == colour
+
+
+def test_axes_are_logarithmic_where_the_largest_is_many_times_the_smallest():
+    def scale(largest):
+        made = replaced(study(), "loss by step", trained=[largest, 1.0, 1.0])
+        return figures.training(made).axes[0].get_yscale()
+
+    assert [scale(largest) for largest in (4.9, 5.1)] == ["linear", "log"]
+
+    def shifted(largest):
+        every = {name: [1.0, largest] for name in ("trained", "gd ×1", "ridge", "zero")}
+        return figures.shifts(replaced(study(), "shifted loss", **every)).axes[1].get_yscale()
+
+    assert [shifted(largest) for largest in (9.5, 10.5)] == ["linear", "log"]
+
+
+def test_the_axis_of_cosines_ends_at_minus_one():
+    every = {name: [[-0.9, 1, 1]] * 3 for name in ("gd ×1", "ridge", "zero")}
+    middle = figures.training(replaced(study(), "likeness by step", **every)).axes[1]
+    assert middle.get_ylim() == pytest.approx((-1, 1.005))
+    assert middle.lines[-1].get_ydata()[0] == 1
+
+
+def test_the_terminal_shows_learners_weights_and_layers_unasked():
+    brief = [section.title for section in page.page(study()).sections if section.brief]
+    assert brief == ["Learners", "Weights", "After each layer"]
+
+
 # optimum
 
 
@@ -272,7 +315,9 @@ def test_optimum_runs_closed_forms_and_tuned_learners():
     from iclgd.tools import Tools
 
     spec = OptimumSpec.of({"task": "gaussian", "dx": 3, "k": 6, "noise": 0.5, "steps": 2, "sample": 400})
-    result = optimum.run(spec.cells()[0], Tools())
+    told: list[tuple[str, int]] = []
+    result = optimum.run(spec.cells()[0], Tools(progress=lambda *what: told.append(what)))
+    assert told == [("gd ×2", 0), ("gd++ ×2", 0)]
     risks = {one.labels["learner"]: float(one.values) for one in result.select(quantity="risk")}
     rate = 6 / (6 + 3 + 1 + 0.25)  # Mahankali 2023
     assert risks["zero"] == pytest.approx(1.5)

@@ -20,6 +20,7 @@ from iclgd.results import Array, Result, array
 from iclgd.tools import Tools
 
 WHERE = {"position": POSITIONS}
+USUAL_BATCH = 1024  # tokens
 
 
 def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
@@ -88,7 +89,9 @@ def bench_of(spec: CompareCell, tools: Tools) -> Bench:
 
     def make() -> Bench:
         subject, episode = tools.subject(spec.model), tools.episode(spec.task, spec.episode)
-        lent = (tools.episode, tools.progress, tools.within(spec.batch_tokens))
+        short = tools.budget < 1 and spec.batch_tokens is None  # memory ran out before, at what was found by itself
+        batch = USUAL_BATCH if short else spec.batch_tokens
+        lent = (tools.episode, tools.progress, None if batch is None else tools.within(batch))
         return Bench(subject, episode, spec.prompt, spec.episode.seed, *lent)
 
     return tools.shared(("bench", spec.model, spec.task, spec.episode, spec.prompt), make)

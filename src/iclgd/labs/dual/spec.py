@@ -230,7 +230,7 @@ class TrainSpec(LabSpec):
         if not words and (given.get("alphabet") or given.get("max_length")):
             raise Refusal("`alphabet` and `max_length` are about words: give `languages` with them.")
         usual: dict[str, Any] = {"k": 20} if words else {"k": 15, "tasks": tuple(LINKS)}
-        return {**given, **{name: value for name, value in usual.items() if not given.get(name)}}
+        return {**given, **{name: value for name, value in usual.items() if given.get(name) in (None, "", (), [])}}
 
     @model_validator(mode="after")
     def _trainable(self) -> "TrainSpec":

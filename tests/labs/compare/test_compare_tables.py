@@ -1,0 +1,329 @@
+"""Every table and figure of a comparison, from numbers that are the same in all queries and layers of a draw.
+
+Two tasks, three draws .01 apart, four learners .1 apart; Student's t of three draws makes every interval ± .025.
+"""
+
+import numpy as np
+import pytest
+from planted_compare import QUERIES, likeness, planted
+
+from iclgd.lab import Cell
+from iclgd.labs.compare.evidence import Evidence
+from iclgd.labs.compare.figures import draw_alpha, draw_gradients, draw_layers, drawings
+from iclgd.labs.compare.page import page, what
+from iclgd.labs.compare.sweeps import draw_rates, draw_sizes, last, size_of, swept
+from iclgd.results import Array, array
+
+LEVEL = {"gd 0.01": 0.1, "gd 0.1": 0.2, "lcgd 0.01": 0.3, "lcgd 0.1": 0.4}
+TASKS = {"sentiment": 0.0, "kinds": 0.2}
+FIELDS = {
+    "task": "sentiment,kinds",
+    "learners": "gd,lcgd",
+    "rates": "0.01,0.1",
+    "seeds": 3,
+    "nulls": "other-query,wrong-labels",
+    "metrics": "accuracy,calibrated,contextual,SimAOU,SimAM_delta,contrast-AOU,label-share,tau,agreement",
+}
+HALF = 4.302652729911275 * 0.01 / 3**0.5
+
+
+def right(share: float, **labels: str) -> Array:
+    return array((np.arange(QUERIES) < round(share * QUERIES)).astype(float), "query", **labels)
+
+
+def plant(cell: Cell, random: np.random.Generator) -> list[Array]:
+    task, seed = TASKS[str(cell.labels["task"])], int(cell.labels["seed"])
+    wobble = 0.01 * (seed - 1)
+
+    def same(mean: float, **labels: str) -> Array:
+        return likeness(mean + task + wobble, random, spread=0, **labels)
+
+    if "versus" in cell.labels:
+        return [same(LEVEL[str(cell.labels["learner"])] / 2, metric="alpha")]
+    if "learner" not in cell.labels:
+        found = [right(share, metric="accuracy", learner=name) for name, share in (("zero-shot", 0.4), ("icl", 0.8))]
+        found += [right(0.6, metric="contextual", learner="icl"), same(0.05, metric="label-share", learner="icl")]
+        found += [right(0.3, metric="accuracy", learner="icl", null="wrong-labels")]
+        return [*found, same(0.5, metric="SimAOU", learner="icl", floor="other precision")]
+    level, first = LEVEL[str(cell.labels["learner"])], cell.labels["init"] == "trained"
+    level -= 0 if first else 0.05
+    found = [
+        right(0.5 + level, metric="accuracy"),
+        right(0.5 + level / 2, metric="calibrated"),
+        right(0.7, metric="agreement"),
+        same(level, metric="SimAOU"),
+        same(level / 2, metric="SimAM_delta"),
+        same(level / 4, metric="tau"),
+        array([3, 4, 5, 10], "count", quantity="Rec2FTP"),
+    ]
+    if first:
+        found += [
+            same(level + 0.3, metric="contrast-AOU"),
+            same(0.1, metric="label-share"),
+            same(0.01, metric="SimAOU", null="other-query"),
+            same(0.02, metric="contrast-AOU", null="other-query"),
+            same(0.03, metric="SimAOU", null="wrong-labels"),
+            right(0.2, metric="accuracy", null="wrong-labels"),
+            same(0.6, metric="SimAOU", floor="other precision"),
+            array([9.0, 8, 7, 6, 5, 4, 1 - level, 3 - level], "step", quantity="loss"),
+            array([3.0 / level, 4.0 / level], "part", quantity="weight change"),
+            array([0.9, np.nan, 0.8], "part", quantity="weight change, right and wrong labels"),
+            array([[1.0, 10.0], [0.0, 100 * level]], "layer", "demo", quantity="gradient norm"),
+        ]
+    return found
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return planted(plant, **FIELDS)
+
+
+@pytest.fixture(scope="module")
+def tables(comparison):
+    return Evidence(comparison, "prompt")
+
+
+def texts(table, row: str, place: int = 0) -> list[str]:
+    return [line for line in table.texts() if line[0] == row][place][1:]
+
+
+def lines(axes) -> dict[str, list[float]]:
+    return {str(line.get_label()): np.round(line.get_ydata(), 6).tolist() for line in axes.get_lines()}
+
+
+# tables
+
+
+def test_a_tasks_table_has_learners_the_best_nulls_untrained_models_and_the_floor(tables):
+    table = tables.one_task("sentiment")
+    assert list(table.header) == ["", "accuracy", "calibrated", "SimAOU", "SimAM_Δ"]
+    learners = ["zero-shot", "icl", *LEVEL]
+    best = [f"{kind}, best of 2, column by column" for kind in ("gd", "lcgd")]
+    nulls = [
+        f"{kind}: {null}" for kind in ("gd", "lcgd") for null in ("another query's update", "trained on wrong labels")
+    ]
+    floors = [f"{name}: computed again, other precision" for name in ("icl", "gd 0.1", "lcgd 0.1")]
+    rules = [["─ nulls"], ["─ untrained (random)"], ["─ noise floor"]]
+    rows = [*learners, *best, *rules[0], *nulls, *rules[1], *learners, *rules[2], *floors]
+    assert [line[0] for line in table.texts()] == rows
+    assert texts(table, "icl") == [".80 [.62 .91]", "", "", ""]
+    assert texts(table, "gd 0.1") == [".70 [.51 .84]", ".60 [.41 .76]", ".200 [.175 .225]", ".100 [.075 .125]"]
+    assert texts(table, "gd 0.1", 1) == [".67 [.48 .81]", ".57 [.38 .73]", ".150 [.125 .175]", ".075 [.050 .100]"]
+    assert texts(table, best[1]) == [".90", ".70", ".400", ".200"]
+    assert texts(table, nulls[1]) == ["", "", ".030 [.005 .055]", "n/a"]
+    assert texts(table, floors[0]) == ["", "", ".500 [.475 .524]", "n/a"]
+    assert table.rows[2][3].low == pytest.approx(0.1 - HALF, abs=1e-3)
+
+
+def test_predictions_are_shown_with_recall_its_base_rate_and_tau(tables):
+    table = tables.predictions("sentiment")
+    assert list(table.header)[1:3] == ["contextually calibrated", "agrees with icl"]
+    assert list(table.header)[3:] == ["Rec2FTP", "its base rate", "above it by", "Kendall's τ"]
+    assert [line[0] for line in table.texts()][5:8] == ["lcgd 0.1", "zero-shot, random", "icl, random"]
+    assert texts(table, "zero-shot") == [""] * 6
+    assert texts(table, "icl") == [".60 [.41 .76]", *[""] * 5]
+    recall = [".75 (9/12)", ".50 (15/30)"]
+    assert texts(table, "gd 0.01") == ["", ".70 [.51 .84]", *recall, ".33", ".025 [.000 .050]"]
+    assert texts(table, "lcgd 0.1, random")[3:] == [".50 (15/30)", ".19", ".088 [.063 .112]"]
+
+
+def test_the_recall_has_an_interval_from_five_draws_on():
+    shown = {}
+    for seeds in (4, 5):
+        found = Evidence(planted(plant, **{**FIELDS, "seeds": seeds, "task": "sentiment"}), "prompt")
+        shown[seeds] = texts(found.predictions("sentiment"), "gd 0.01")[4]
+    assert shown[4] == ".33"
+    assert shown[5].startswith(".33 [")
+
+
+def test_tasks_stand_side_by_side_with_their_spread_over_draws_and_their_mean(tables):
+    table = tables.by_task("SimAOU")
+    assert list(table.header) == ["", "sentiment", "kinds", "mean"]
+    assert [line[0] for line in table.texts()] == [*LEVEL, *(f"{name}, random" for name in LEVEL)]
+    assert texts(table, "lcgd 0.01") == [".300 ± .010", ".500 ± .010", ".400"]
+    assert texts(table, "gd 0.1, random") == [".150 ± .010", ".350 ± .010", ".250"]
+    accuracies = tables.by_task("accuracy")
+    assert [line[0] for line in accuracies.texts()][:3] == ["zero-shot", "icl", "gd 0.01"]
+    assert texts(accuracies, "icl") == [".800 ± .000", ".800 ± .000", ".800"]
+
+
+def test_one_draw_has_no_spread_and_a_learner_that_diverged_no_mean():
+    alone = Evidence(planted(plant, **{**FIELDS, "seeds": 1}), "prompt")
+    assert texts(alone.by_task("SimAOU"), "gd 0.1") == [".190", ".390", ".290"]
+    lost = Evidence(planted(plant, **FIELDS), "prompt")
+    for cell, result in lost.comparison.study.found():
+        result.facts["diverged"] = "it did" if "learner" in cell.labels and "versus" not in cell.labels else None
+    assert texts(lost.by_task("SimAOU"), "gd 0.1") == ["3 diverged", "3 diverged", "n/a"]
+    assert texts(lost.short(["sentiment", "kinds"]), "gd 0.1") == ["diverged in 6 of 6 draws", "", ""]
+    assert texts(lost.one_task("kinds"), "gd 0.1") == ["diverged in 3 of 3 seeds", "", "", ""]
+    assert texts(lost.one_task("kinds"), "gd, best of 2, column by column") == ["n/a"] * 4
+    assert swept(lost.comparison) == {}
+
+
+def test_nulls_and_the_floor_stand_below_a_learner_task_by_task(tables):
+    table = tables.nulls_by_task("SimAOU", ["gd 0.1"])
+    titles = ["on the demonstrations themselves", "another query's update", "trained on wrong labels"]
+    titles += ["computed again, other precision"]
+    assert [line[0] for line in table.texts()] == [f"gd 0.1: {title}" for title in titles]
+    assert [line[3] for line in table.texts()] == [".300", ".110", ".130", ".700"]
+    assert texts(table, "gd 0.1: trained on wrong labels")[:2] == [".030 [.005 .055]", ".230 [.205 .255]"]
+
+
+def test_two_learners_of_one_rate_are_held_against_each_other(tables):
+    assert tables.pairs(["sentiment"]).texts() == [
+        ["gd 0.01 ~ lcgd 0.01", ".050 [.025 .075]"],
+        ["gd 0.1 ~ lcgd 0.1", ".100 [.075 .125]"],
+    ]
+
+
+def test_training_is_shown_by_its_last_losses_its_length_and_what_wrong_labels_change(comparison, tables):
+    """The last quarter of eight losses is 1 − level and 3 − level; the length of (3, 4) / level is 5 / level."""
+    assert tables.training(["sentiment"]).texts() == [
+        ["gd 0.01", "1.9", "50", ".850"],
+        ["gd 0.1", "1.8", "25", ".850"],
+        ["lcgd 0.01", "1.7", "16.7", ".850"],
+        ["lcgd 0.1", "1.6", "12.5", ".850"],
+    ]
+    assert [last(np.array(losses)) for losses in ([7.0], [7.0, 5.0], [9.0] * 7 + [3.0], [9.0] * 6 + [2.0, 4.0])] == [
+        *(7, 5),
+        *(6, 3),
+    ]
+    assert np.isnan(size_of(comparison, "nobody", "loss"))
+
+
+def test_in_short_the_last_rate_of_each_learner_has_its_nulls_below_it(tables):
+    table = tables.short(["sentiment", "kinds"])
+    below = ["  another query's update", "  trained on wrong labels", "  a model with random weights"]
+    rows = ["zero-shot", "icl", "gd 0.01", "gd 0.1", *below, "lcgd 0.01", "lcgd 0.1", *below]
+    assert [line[0] for line in table.texts()] == rows
+    assert texts(table, "gd 0.1") == [".70 [.70 .70]", ".600 [-.632 .972]", ".300 [-.678 .895]"]
+    assert texts(table, below[1]) == [".20 [.20 .20]", "", ".130 [-.737 .835]"]
+    assert texts(table, below[2], 1) == [".87 [.87 .87]", "", ".450 [-.641 .939]"]
+
+
+def test_labels_are_shown_by_accuracy_share_and_contrast(tables):
+    table = tables.labels(["sentiment"])
+    assert list(table.header) == ["", "right labels", "wrong labels", "labels' share", "contrast, outputs"]
+    assert texts(table, "icl") == [".80 [.62 .91]", ".30 [.16 .49]", ".05 [.03 .07]", ""]
+    assert texts(table, "gd 0.1") == [".70 [.51 .84]", ".20 [.09 .38]", ".10 [.08 .12]", ".500 [.475 .524]"]
+    assert texts(table, "  another query's update", 3) == ["", "", "", ".020 [-.005 .045]"]
+    assert len(table.rows) == 9
+
+
+def test_every_difference_is_named_by_what_is_taken_from_what(tables):
+    table = tables.differences(["sentiment"], "SimAOU")
+    own = ["{} − another query's update", "{} − trained on wrong labels", "{}: trained − random"]
+    pairs = ["lcgd 0.01 − gd 0.01", "lcgd 0.1 − gd 0.1"]
+    assert [line[0] for line in table.texts()] == [*(one.format(name) for name in LEVEL for one in own), *pairs]
+    assert texts(table, "gd 0.1 − trained on wrong labels")[0].startswith(".170 [")
+    assert texts(table, "lcgd 0.1 − gd 0.1")[1:] == ["< .001", "above", "3 up, 0 down of 3"]
+    contrast = [line[0] for line in tables.differences(["sentiment"], "contrast-AOU").texts()]
+    assert contrast == [*(f"{name} − another query's update" for name in LEVEL), *pairs]
+    answers = tables.differences(["sentiment"], "accuracy")
+    assert texts(answers, "gd 0.01 − zero-shot") == [".200 [.045 .346]", ".013", "above", ""]
+    assert texts(answers, "icl: right − wrong labels")[0] == ".500 [.290 .664]"
+    assert len(answers.rows) == 10
+
+
+def test_a_divergence_by_query_is_no_share():
+    def diverging(cell: Cell, random: np.random.Generator) -> list[Array]:
+        return [array(np.full(QUERIES, 2.5), "query", metric="KL")] if "learner" in cell.labels else []
+
+    found = planted(diverging, **{**FIELDS, "metrics": "accuracy,KL", "learners": "gd", "rates": "0.1"})
+    assert found.estimate(["sentiment"], None, init="trained", learner="gd 0.1", metric="KL").mean == 2.5
+
+
+# the page
+
+
+def test_the_page_has_its_sections_in_order_and_shows_three_tables_unasked(comparison):
+    found = page(comparison.study)
+    assert found.subtitle == (
+        "smollm2-135m · sentiment, kinds · k = 8 · 3 seeds × 30 queries · float32 · at the prompt's last token"
+    )
+    assert list(found.drawings) == ["layers-prompt", "layers-label", "alpha", "gradients", "rates", "sizes"]
+    brief = [section.title for section in found.sections if section.brief]
+    assert brief == ["In short, at the prompt's last token", "Accuracy", "SimAOU, at the prompt's last token"]
+    titles = [section.title for section in found.sections]
+    assert titles[7:10] == ["What labels change, at the prompt's last token", "Accuracy", "Calibrated"]
+    assert titles.count("Training") == 1
+    for name in ("accuracy", "SimAOU", "SimAM_Δ", "contrast, outputs"):
+        assert f"Differences in {name}, at the prompt's last token" in titles
+    for name in ("Kendall's τ", "labels' share of the update", "agrees with icl"):
+        assert f"Differences in {name}, at the prompt's last token" not in titles
+    label = [title for title in titles if title.endswith("at the class-0 label word after the prompt")]
+    assert "Differences in SimAOU, at the class-0 label word after the prompt" in label
+    assert "Differences in accuracy, at the class-0 label word after the prompt" not in label
+    assert "Two finetuned learners, at the class-0 label word after the prompt" in label
+
+
+def test_tasks_that_differ_in_size_are_said_by_their_range():
+    comparison = planted(lambda cell, random: [], **FIELDS)
+    for place, result in enumerate(comparison.study.results.values()):
+        result.facts["queries"], result.facts["demonstrations"] = 10 * min(place + 1, 3), min(place + 2, 6)
+    assert what(comparison).endswith("k = 2 to 6 · 3 seeds × 10 to 30 queries · float32")
+
+
+# figures
+
+
+def test_layers_are_drawn_for_the_last_rate_of_each_kind_with_its_untrained_model_and_null(comparison):
+    first, second = draw_layers(comparison, "label").axes
+    found = lines(first)
+    assert found["gd 0.1"] == [0.4] * 3
+    assert found["lcgd 0.1, random weights"] == [0.55] * 3
+    assert found["gd: another query's update"] == [0.21] * 3
+    assert "gd 0.01" not in found
+    assert lines(second)["lcgd 0.1"] == [0.4] * 3
+    assert (first.get_ylabel(), second.get_ylabel()) == ("cosine with the update of reading", "")
+    assert first.get_lines()[0].get_xdata().tolist() == [0, 1, 2]
+    assert lines(draw_layers(comparison, "prompt").axes[0])["gd 0.1"] == [0.3] * 3
+    assert [line.get_color() for line in first.get_lines()[:4]].count(first.get_lines()[0].get_color()) == 3
+
+
+def test_alpha_is_drawn_by_task_with_its_interval_pairs_side_by_side(comparison):
+    (axes,) = draw_alpha(comparison).axes
+    one, low, high, two, *_ = axes.get_lines()
+    assert one.get_xydata() == pytest.approx(np.array([[-0.06, 0.15], [0.94, 0.35]]))
+    assert two.get_xydata() == pytest.approx(np.array([[0.06, 0.2], [1.06, 0.4]]))
+    assert low.get_ydata()[0] == pytest.approx(0.15 - HALF, abs=1e-3)
+    assert high.get_ydata()[0] == pytest.approx(0.15 + HALF, abs=1e-3)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["sentiment", "kinds"]
+
+
+def test_gradients_are_drawn_of_the_first_task_and_draw_without_those_that_are_zero(comparison):
+    gd, lcgd, *_ = draw_gradients(comparison).axes
+    assert gd.get_title(loc="left") == "gd 0.1 on sentiment"
+    assert gd.images[0].get_array().tolist() == [[1, 10], [None, 20]]
+    assert gd.images[0].get_clim() == (1, 20)
+    assert lcgd.images[0].get_clim() == (1, 40)
+
+
+def test_rates_are_drawn_from_the_slowest_with_what_stands_beside_them(comparison):
+    one, _, contrast, accuracy = draw_rates(comparison).axes
+    assert lines(one)["gd"] == [0.2, 0.3]
+    assert lines(one)["lcgd: another query's update"] == [0.11, 0.11]
+    assert lines(one)["gd: itself, in wider precision"] == [0.7, 0.7]
+    assert lines(contrast)["lcgd"] == [0.7, 0.8]
+    assert lines(accuracy)["gd, accuracy"] == [0.6, 0.7]
+    assert lines(accuracy)["lcgd, calibrated"] == [0.666667, 0.7]
+    assert (lines(accuracy)["zero-shot"][0], lines(accuracy)["icl"][0]) == (0.4, 0.8)
+    assert one.get_lines()[0].get_xdata().tolist() == [0.01, 0.1]
+    titles = [axes.get_title(loc="left") for axes in draw_rates(comparison).axes]
+    assert titles == ["SimAOU", "SimAM_Δ", "contrast, outputs", "accuracy"]
+
+
+def test_sizes_are_drawn_from_the_smallest_change_and_the_lowest_loss(comparison):
+    grid = draw_sizes(comparison).axes
+    assert [axes.get_title(loc="left") for axes in grid] == ["SimAOU"] * 2 + ["contrast, outputs"] * 2
+    assert [axes.get_xscale() for axes in grid] == ["log", "linear"] * 2
+    by_size, by_loss = (axes.get_lines()[0].get_xydata() for axes in grid[:2])
+    assert by_size == pytest.approx(np.array([[25, 0.3], [50, 0.2]]))
+    assert by_loss == pytest.approx(np.array([[1.8, 0.3], [1.9, 0.2]]))
+
+
+def test_figures_are_those_that_there_are_numbers_for():
+    bare = planted(lambda cell, random: [], **{**FIELDS, "metrics": "accuracy", "learners": "gd", "rates": "0.1"})
+    assert list(drawings(bare)) == []
+    two = planted(lambda cell, random: [], **{**FIELDS, "metrics": "accuracy", "learners": "gd"})
+    assert list(drawings(two)) == ["rates"]

@@ -1,0 +1,223 @@
+"""How many small faults the tests of the default run notice, package by package (`make mutants`).
+
+python tests/mutants.py --package metrics,src/iclgd/report/numbers.py --sample 200 -j 14 --out FILE
+
+First the test files of a package are run once on the tree as it is, to learn which tests enter which functions
+(mutation/watched.py; kept in build/mutants until a source changes). Then each mutant of a seeded sample
+(mutation/mutated.py) is put into a copy of the tree, and the tests that enter the changed function run on it, the quick
+ones first, until one fails. A package's row in FILE is replaced, the others stay. Mutants that no test could tell from
+the original are named, each with the reason, in mutation/equivalents.yaml.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from mutation.equivalents import reasons
+from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
+from mutation.mutated import Mutant, drawn
+from mutation.watched import Chosen, Watch, function_at
+
+SOURCE = "src/iclgd"
+KEPT = ROOT / "build/mutants"
+PATIENCE, SLOWER = 20, 5  # seconds, and how many times its usual time a run of tests may take
+SEED = 0
+OPTIONS, GOLDEN = "labs/test_options_of_labs.py", "golden/test_golden.py"
+# package: the tests that are about it
+PACKAGES = {
+    "metrics": ("metrics", "labs/compare/test_compare_page.py", "labs/compare/test_compare_run.py"),
+    "learners": ("learners", GOLDEN),
+    "nulls": ("nulls", "metrics/test_nulls.py", "labs/compare/test_compare_run.py", GOLDEN),
+    "labs/compare": ("labs/compare", OPTIONS, "cli/test_compare_command.py", GOLDEN),
+    "labs/trace": ("labs/trace", OPTIONS, "cli/test_trace_command.py"),
+    "labs/linear": ("labs/linear", OPTIONS, GOLDEN),
+    "labs/languages": ("labs/languages", OPTIONS, GOLDEN),
+    "labs/dual": ("labs/dual", OPTIONS, GOLDEN),
+    "report": ("report", "test_study.py"),
+    "store": ("store", "test_running.py", "engine"),
+}
+Tests = dict[str, dict[str, Any]]  # by their names: seconds, passed, functions, modules
+
+
+def package_of(name: str) -> str:
+    """The package that a name or a path of a source means."""
+    inside = name.rstrip("/").removeprefix(f"{SOURCE}/")
+    found = [package for package in PACKAGES if inside == package or inside.startswith(f"{package}/")]
+    if not found or not (ROOT / SOURCE / inside).exists():
+        sys.exit(f'mutants.py: no package "{name}": {", ".join(PACKAGES)}, or a path in one of them.')
+    return found[0]
+
+
+def files_of(tree: Path, parts: Iterable[str], pattern: str) -> list[str]:
+    """The files of these names in a tree, and of these folders those that match."""
+    paths = [tree / part for part in parts]
+    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob(pattern)))]
+    return [str(file.relative_to(tree)) for file in files]
+
+
+# which tests enter what
+
+
+def watched(files: list[str], tree: Path, copies: list[Path]) -> Tests:
+    """What is known of these files' tests; what is not known yet is run."""
+    helpers = [
+        path for path in (tree / "tests").rglob("*.py") if "test_" not in path.name and path.parent.name != "mutation"
+    ]
+    shared = sorted([*(tree / "src").rglob("*.py"), *helpers])
+    known = _hash(*(path.read_bytes() for path in shared if path.name != "mutants.py"))
+    places = {file: KEPT / f"{_hash(known.encode(), (tree / file).read_bytes())}.json" for file in files}
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for file in in_parallel((_watch(file, places[file]) for file in files if not places[file].is_file()), copies):
+        print(f"  {file}: {len(json.loads(places[file].read_text()))} tests", flush=True)
+    return {name: test for file in files for name, test in json.loads(places[file].read_text()).items()}
+
+
+def _hash(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:20]
+
+
+def _watch(file: str, place: Path) -> Job:
+    def run(copy: Path) -> int:
+        watch = Watch(copy / SOURCE)
+        watch.start()
+        code = pytest_run([file], watch)
+        sys.settrace(None)
+        modules = watch.modules()
+        tests = {name: {**test, "modules": modules} for name, test in watch.tests.items()}
+        (copy / "watched.json").write_text(json.dumps(tests), encoding="utf-8")
+        return code
+
+    def after(copy: Path, code: int | None) -> str:
+        if code not in (0, 1, 5):  # 1: some fail, and are left out; 5: all are slow
+            sys.exit(f"mutants.py: {file} could not be run:\n{(copy / 'said.txt').read_text()[-2000:]}")
+        place.write_bytes((copy / "watched.json").read_bytes())
+        return file
+
+    return Job(run, after, 1800)
+
+
+def tests_of(mutant: Mutant, tests: Tests, tree: Path) -> list[str]:
+    """Tests that enter the changed function, or import what a mutant outside of functions changes; quick ones first."""
+    where = function_at(tree / mutant.file, mutant.line, tree / SOURCE, decorators=False)
+    field = "functions" if ":" in where else "modules"
+    names = [name for name, test in tests.items() if test["passed"] and where in test[field]]
+    return sorted(names, key=lambda name: tests[name]["seconds"])
+
+
+# mutants
+
+
+def judged(mutant: Mutant, tests: Tests, tree: Path) -> Job:
+    """killed, survived or timeout."""
+    order = tests_of(mutant, tests, tree)
+
+    def put(copy: Path, source: str) -> None:
+        file = copy / mutant.file
+        file.write_text(source, encoding="utf-8")
+        for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*"):
+            compiled.unlink()
+
+    def run(copy: Path) -> int:
+        put(copy, mutant.source)
+        files = dict.fromkeys(name.partition("::")[0] for name in order)
+        return pytest_run(files, Chosen(order, set(tests)), "-x") if order else 0
+
+    def after(copy: Path, code: int | None) -> tuple[Mutant, str]:
+        put(copy, (tree / mutant.file).read_text(encoding="utf-8"))
+        survived = code in (0, 5)  # 5: there was no test to run
+        return mutant, "timeout" if code is None else "survived" if survived else "killed"
+
+    return Job(run, after, PATIENCE + SLOWER * sum(tests[name]["seconds"] for name in order))
+
+
+def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> dict[str, Any]:
+    tests = watched(files_of(tree, (f"tests/{part}" for part in PACKAGES[package_of(name)]), "test_*.py"), tree, copies)
+    sources = files_of(tree, [f"{SOURCE}/{name}"], "*.py")
+    control(sources[0], tests, tree, copies)
+    why = reasons(tree)
+    mutants = list(islice(drawn(tree, sources, SEED), sample))
+    fates: Counter[str] = Counter()
+    survivors = []
+    for mutant, fate in in_parallel((judged(m, tests, tree) for m in mutants if not why(m)), copies):
+        fates[fate] += 1
+        if fates.total() % 25 == 0:
+            print(f"  {fates.total()} of {len(mutants)}", flush=True)
+        if fate == "survived":
+            survivors.append(said(mutant) | {"tests": len(tests_of(mutant, tests, tree))})
+            print("  {file}:{line} survives {tests} tests\n- {was}\n+ {becomes}".format(**survivors[-1]), flush=True)
+    counts = {"mutants": len(mutants), **{fate: fates[fate] for fate in ("killed", "survived", "timeout")}}
+    same = [said(mutant) | {"why": why(mutant)} for mutant in mutants if why(mutant)]
+    return {**counts, "equivalent": same, "survivors": sorted(survivors, key=lambda one: (one["file"], one["line"]))}
+
+
+def control(file: str, tests: Tests, tree: Path, copies: list[Path]) -> None:
+    """Without a fault the tests pass, in this order too. Line 1 is in no function: all that import the file are run."""
+    for lost in [name for name, test in tests.items() if not test["passed"]]:
+        print(f"  left out, since it fails on the tree as it is: {lost}", flush=True)
+    unchanged = Mutant(file, 1, "", "", (tree / file).read_text(encoding="utf-8"))
+    for _, fate in in_parallel(iter([judged(unchanged, tests, tree)]), copies[:1]):
+        if fate != "survived":
+            sys.exit(f"mutants.py: a test fails without a fault:\n{(copies[0] / 'said.txt').read_text()[-2000:]}")
+
+
+def said(mutant: Mutant) -> dict[str, Any]:
+    return {"file": mutant.file, "line": mutant.line, "was": mutant.was, "becomes": mutant.becomes}
+
+
+# what is written
+
+
+def record(packages: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """In the form that docs/fill.py reads."""
+    header = ["package", "mutants", "killed", "survived", "timeouts", "equivalent", "noticed"]
+    rows = [[name, *map(str, row(found))] for name, found in packages.items()]
+    table = {"title": "Mutants", "table": {"header": header, "rows": rows}}
+    return {"title": "Mutation counts", "sections": [table], "figures": {}, "packages": packages}
+
+
+def row(found: dict[str, Any]) -> Iterable[Any]:
+    noticed = found["killed"] + found["timeout"]
+    could = noticed + found["survived"]
+    counts = [found[part] for part in ("mutants", "killed", "survived", "timeout")]
+    return [*counts, len(found["equivalent"]), f"{noticed / could:.0%}" if could else "–"]
+
+
+def written(out: Path, packages: dict[str, dict[str, Any]]) -> None:
+    before = json.loads(out.read_text(encoding="utf-8"))["packages"] if out.is_file() else {}
+    together = before | packages
+    order = [name for name in PACKAGES if name in together] + sorted(together.keys() - PACKAGES.keys())
+    out.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(record({name: together[name] for name in order}), ensure_ascii=False, indent=1)
+    out.write_text(text + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--package", default=",".join(PACKAGES), help="packages or paths in them, between commas")
+    parser.add_argument("--sample", type=int, default=200, help="mutants a package, drawn by a seed")
+    parser.add_argument("-j", type=int, default=os.cpu_count(), dest="jobs", help="how many run at a time")
+    parser.add_argument("--out", type=Path, default=KEPT / "mutants.json", help="counts and survivors, as JSON")
+    asked = parser.parse_args()
+    names = [name.rstrip("/").removeprefix(f"{SOURCE}/") for name in asked.package.split(",")]
+    for name in names:
+        package_of(name)
+    warm()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree, *copies = copied(Path(folder), asked.jobs + 1)  # the first stays as it is
+        for name in names:
+            print(name, flush=True)
+            found = counted(name, asked.sample, tree, copies)
+            written(asked.out, {name: found})
+            print(" ".join(map(str, (name, *row(found)))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

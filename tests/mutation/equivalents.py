@@ -1,0 +1,36 @@
+"""Mutants that are not counted as survivors, since there is nothing to notice: equivalents.yaml names them.
+
+`looks` are keyword arguments that change how a picture looks and nothing that it says (a line's width): a number there
+is not tested in modules that draw. `guards` are keyword arguments that, when True, assert what holds by construction
+(zip's strict, a dataclass's frozen): turning one off is not noticed. `same` are single mutants that do what the
+original does, each with the reason.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+from mutation.mutated import Mutant
+
+LOOKS = "changes how a picture looks, and nothing that it says"
+GUARDS = "turns off a check of what holds by construction"
+
+
+def reasons(tree: Path) -> Callable[[Mutant], str]:
+    """For each mutant why it is equivalent; nothing where it is not."""
+    known = yaml.safe_load((tree / "tests/mutation/equivalents.yaml").read_text(encoding="utf-8"))
+    same = {(one["file"], one["was"], one["becomes"]): one["why"] for one in known["same"]}
+    guard = re.compile(rf"\b({'|'.join(known['guards'])})=True")
+    look = re.compile(rf"\b({'|'.join(known['looks'])})=\s*-?[\d.]+")
+
+    def why(mutant: Mutant) -> str:
+        if mutant.name in same:
+            return same[mutant.name]
+        if guard.sub(r"\1=False", mutant.was) == guard.sub(r"\1=False", mutant.becomes):
+            return GUARDS
+        alike = look.sub(r"\1", mutant.was) == look.sub(r"\1", mutant.becomes)
+        return LOOKS if alike and "matplotlib" in mutant.source else ""
+
+    return why
