@@ -41,5 +41,5 @@ __all__ = [
 ]
 
 for _found in iter_modules(__path__):
-    if _found.name in PAPERS:  # declarations: they import nothing heavy
+    if _found.name.partition("_")[0] in PAPERS:  # declarations: they import nothing heavy
         import_module(f"{__name__}.{_found.name}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from iclgd.claims.expect import Bounds, Expectation, Sample
+from iclgd.claims.expect import AtMost, Bounds, Expectation, Sample
 from iclgd.registry import Registry
 
 if TYPE_CHECKING:
@@ -103,6 +103,13 @@ def claim(
 def identity(name: str, seeds: int = 3) -> Read:
     """The cells of one identity."""
     return Read("identities", {"names": (name,), "seeds": seeds})
+
+
+def exact(
+    name: str, says: str, source: Place, check: str, quantity: str = "residual", limit: float = 1e-12, **more: Any
+) -> Claim:
+    """Declare an equation: of the identity ``check``, one number stays below a limit in every seed."""
+    return claim(name, says, source, AtMost(limit, each=True), identity(check), number(quantity), **more)
 
 
 def number(quantity: str = "residual", *others: str) -> Measure:

@@ -25,22 +25,22 @@ from iclgd.prompts import Demo, Prompts
 LAYERS, WORDS = 3, 61
 
 
-def tiny(seed: int, dtype: torch.dtype = torch.float64) -> Subject:
-    """A random Llama of three layers, without a tokenizer: its prompts are drawn as ids."""
+def tiny(seed: int, layers: int = LAYERS, words: int = WORDS) -> Subject:
+    """A random Llama, without a tokenizer: its prompts are drawn as ids."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(seed)
     config = LlamaConfig(
-        vocab_size=WORDS,
+        vocab_size=words,
         hidden_size=32,
         intermediate_size=48,
-        num_hidden_layers=LAYERS,
+        num_hidden_layers=layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=256,
     )
     model: Any = LlamaForCausalLM(config)
-    return Subject(model.to(dtype), None, "tiny")
+    return Subject(model.double(), None, "tiny")
 
 
 def prompts(seed: int, demos: int = 4, queries: int = 3) -> Prompts:
@@ -156,3 +156,19 @@ def nulls_of_a_learner(seed: int) -> dict[str, float]:
         "moved": float(update_size(zero, tuned).mean()),
         "restored": float(subject.fingerprint() != before),
     }
+
+
+def work_of_learners(seed: int) -> dict[str, float]:
+    """Floating-point operations of LCGD's gradients over gradient descent's, in a model shaped like SmolLM2-135M.
+
+    Thirty layers, 85 words of vocabulary for each of its hidden dimensions, as there.
+    """
+    from torch.utils.flop_counter import FlopCounterMode
+
+    subject, asked = tiny(seed, layers=30, words=85 * 32), prompts(seed)
+    counted = {}
+    for name, learner in (("gd", GradientDescent()), ("lcgd", LayerCausal())):
+        with subject.training("kv") as slots, FlopCounterMode(display=False) as counter:
+            learner.gradients(subject, learner.lesson(subject, asked.bos, asked.demos[0]), slots)
+        counted[name] = counter.get_total_flops()
+    return {"ratio": counted["lcgd"] / counted["gd"]}

@@ -19,6 +19,8 @@ for _module, _names in {
         "network-behind",
         "rademacher",
         "random-features",
+        "every-head",
+        "constrained-loss",
     ),
     "modified_identities": ("modified-steps", "regularised-as-printed", "negatives-as-printed"),
 }.items():

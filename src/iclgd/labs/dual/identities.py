@@ -1,6 +1,7 @@
 """Softmax attention as one gradient step (Ren and Liu): the theorem, its feature maps, what it does not say."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -157,3 +158,48 @@ def random_features(seed: int) -> dict[str, float]:
         "mean": float(torch.exp(drawn - keys @ query).mean()),
         "slope": math.log(errors[1] / errors[0]) / math.log(counts[1] / counts[0]),
     }
+
+
+def every_head(seed: int) -> dict[str, float]:
+    """The theorem on every head of an untrained transformer, and what W₀ has to do with its zero-shot pass.
+
+    ``zero-shot`` is the mean cosine, beyond the first layer, of W₀φ(q) and what the head puts out without the
+    demonstrations.
+    """
+    from iclgd.labs.dual.heads import analyse, layers
+    from iclgd.nulls.identities import prompts, tiny
+
+    subject, asked = tiny(seed), prompts(seed)
+    query = asked.queries[0]
+    found = analyse(subject, asked, query, sizes=(16,))
+    with_demos = layers(subject, asked, query)
+    without = layers(subject, replace(asked, demos=()), query)
+    parts = [
+        (layer.weights[:, None, ~layer.demos] @ layer.values[:, ~layer.demos])[:, 0] for layer in with_demos
+    ]  # W₀φ(q) of each head
+    cosines = [torch.cosine_similarity(a, b.output, dim=-1) for a, b in zip(parts, without, strict=True)]
+    return {
+        "residual": float(found.residual.max()),
+        "kernel": float(found.kernel_residual.max()),
+        "zero-shot": float(torch.stack(cosines[1:]).mean()),
+    }
+
+
+def constrained_loss(seed: int) -> dict[str, float]:
+    """The dual's loss under ‖W‖ ≤ w, as contrastive kernel learning has it: least at w ΔW/‖ΔW‖, the step's direction.
+
+    ``residual`` is how far projected gradient descent from a random W ends from it, ``lower`` by how much the best of
+    1000 random W of that norm is below it: never.
+    """
+    query, keys, values, demos = head(seed)
+    dual = kernel_dual(own_points(query, keys), values, demos)
+    update, g = dual.update(), source(seed + 3)
+    best = update / update.norm()
+    w = torch.randn(update.shape, generator=g, dtype=F64)
+    for _ in range(200):  # the gradient is the same everywhere
+        w = w + update / update.norm()
+        w = w / w.norm()
+    others = torch.randn(1000, *update.shape, generator=g, dtype=F64)
+    others = others / others.flatten(1).norm(dim=1)[:, None, None]
+    lower = (dual.loss(best, 1.0) - torch.stack([dual.loss(one, 1.0) for one in others])).max()
+    return {"residual": apart(w, best), "lower": float(lower.clamp_min(0))}

@@ -67,7 +67,15 @@ for _module, _names in {
         "recall-by-chance",
         "ranks-of-noise",
     ),
-    "nulls.identities": ("layer-causality", "layer-losses", "rate-and-size", "order-matters", "nulls-of-a-learner"),
+    "small.identities.implicit": ("rank-one-patch", "any-path-is-descent", "patches-converge"),
+    "nulls.identities": (
+        "layer-causality",
+        "layer-losses",
+        "rate-and-size",
+        "order-matters",
+        "nulls-of-a-learner",
+        "work-of-learners",
+    ),
 }.items():
     for _name in _names:
         IDENTITIES.add(_name, f"iclgd.{_module}:{_name.replace('-', '_')}")
