@@ -1,4 +1,4 @@
-"""Dai et al. 2022, "Why Can GPT Learn In-Context?" (arXiv 2212.10559), as Bar Natan's review and the slides quote it."""
+"""Dai et al. 2022, "Why Can GPT Learn In-Context?" (arXiv 2212.10559), as the review and the slides quote it."""
 
 from iclgd.claims.claim import Place, Published, claim, exact, identity, number
 from iclgd.claims.expect import Above, AtMost, Together, Within
@@ -11,7 +11,8 @@ GD = {"learner": "gd 0.001", "metric": "SimAOU"}
 
 exact(
     "dai2022.dual-form",
-    "A linear map changed by outer products is itself plus linear attention: (W₀ + Σ e ⊗ x) q = W₀ q + LinearAttn(E, X, q).",
+    "A linear map changed by outer products is itself plus linear attention: (W₀ + Σ e ⊗ x) q = W₀ q + "
+    "LinearAttn(E, X, q).",
     Place(QUOTED, "eq. 2–4"),
     "dual-form",
 )
@@ -126,7 +127,7 @@ claim(
     number("over base"),
     stands="fails",
     of="Rec2FTP less its base rate where finetuning is blind to which queries it corrects",
-    note="Where reading corrects nine in ten wrong queries, a learner that corrects queries by lot has a Rec2FTP of .9.",
+    note="Where reading corrects nine in ten wrong queries, a learner that corrects some by lot has a Rec2FTP of .9.",
 )
 claim(
     "dai2022.attention-ranks",

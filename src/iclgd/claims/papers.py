@@ -124,12 +124,6 @@ PAPERS = {
         "2310.13220",
         told="the slides of their talk",
     ),
-    "chen2024": Paper(
-        "Chen, Brian and Hu, Tianyang and Jin, Hui and Lee, Hwee Kuan and Kawaguchi, Kenji",
-        2024,
-        "Exact Conversion of In-Context Learning to Model Weights in Linearized-Attention Transformers",
-        "2406.02847",
-    ),
     "sun2024": Paper(
         "Sun, Yu and Li, Xinhao and Dalal, Karan and others",
         2024,
@@ -167,10 +161,16 @@ PAPERS = {
         "Learning without training: The implicit dynamics of in-context learning",
         "2507.16003",
     ),
-    "initial2025": Paper(
-        "anonymous", 2025, "The initialization determines whether in-context learning is gradient descent", "2512.04268"
+    "xie2025": Paper(
+        "Xie, Shifeng and Yuan, Rui and Rossi, Simone and Hannagan, Thomas",
+        2025,
+        "The Initialization Determines Whether In-Context Learning Is Gradient Descent",
+        "2512.04268",
     ),
-    "binding2026": Paper(
-        "anonymous", 2026, "Test-Time Training with KV Binding Is Secretly Linear Attention", "2602.21204"
+    "liu2026": Paper(
+        "Liu, Junchen and Elflein, Sven and Litany, Or and Gojcic, Zan and Li, Ruilong",
+        2026,
+        "Test-Time Training with KV Binding Is Secretly Linear Attention",
+        "2602.21204",
     ),
 }

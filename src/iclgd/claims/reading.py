@@ -1,4 +1,4 @@
-"""What claims read from studies of the labs: pure functions of a study, one number a seed. Nothing heavy is imported."""
+"""What claims read from studies of the labs: pure functions of a study, one number a seed."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -125,3 +125,139 @@ def recall_by_task(learner: str) -> Callable[["Study"], Any]:
         return {task: view.recall("trained", [task], learner)[1].estimate for task in view.spec.task}
 
     return read
+
+
+def by_init(metric: str, learner: str, position: str = "label") -> Callable[["Study"], Any]:
+    """Values of a metric for untrained and trained weights, over (task, seed): means over queries and layers."""
+
+    def read(study: "Study") -> Any:
+        import numpy as np
+
+        from iclgd.labs.compare.view import Comparison
+
+        view = Comparison(study)
+        labels = {"learner": learner, "metric": metric}
+        both = [view.values(view.spec.task, position, init=init, **labels) for init in ("random", "trained")]
+        return [np.nanmean(values, axis=tuple(range(2, values.ndim))) for values in both]
+
+    return read
+
+
+def untrained_less_trained(metric: str, trained_by: str = "gd 0.001") -> Callable[["Study"], Any]:
+    """Of gd on untrained weights less a learner on trained ones, task by task, paired by draw."""
+
+    def read(study: "Study") -> Any:
+        untrained, trained = by_init(metric, "gd 0.001")(study)[0], by_init(metric, trained_by)(study)[1]
+        names = study.spec.task  # type: ignore[attr-defined]
+        return {task: list(a - b) for task, a, b in zip(names, untrained, trained, strict=True)}
+
+    return read
+
+
+def alphas(position: str) -> Callable[["Study"], Any]:
+    """Of the first pair of finetuned learners."""
+
+    def read(study: "Study") -> Any:
+        from iclgd.labs.compare.view import Comparison
+
+        view = Comparison(study)
+        (one, two), *_ = view.spec.pairs
+        labels = {"init": "trained", "learner": one.label, "versus": two.label, "metric": "alpha"}
+        return view.estimate(view.spec.task, position, **labels)
+
+    return read
+
+
+def gradient_ratio(study: "Study") -> Numbers:
+    """The least ratio, over layers, of LCGD's gradient norms to gradient descent's: one number a draw."""
+    both = [study.arrays(init="trained", learner=n, quantity="gradient norm") for n in ("lcgd 0.001", "gd 0.001")]
+    return [float((a.values.mean(-1) / b.values.mean(-1)).min()) for a, b in zip(*both, strict=True)]
+
+
+def halves(metric: str, position: str = "label") -> Callable[["Study"], Any]:
+    """LCGD less GD over the first and the middle third of the layers: one number a task, mean over draws."""
+
+    def read(study: "Study") -> Any:
+        import numpy as np
+
+        from iclgd.labs.compare.view import Comparison
+
+        view = Comparison(study)
+        both = [
+            view.values(view.spec.task, position, init="trained", learner=name, metric=metric)
+            for name in ("lcgd 0.001", "gd 0.001")
+        ]
+        layers = np.nanmean(both[0] - both[1], axis=(1, 2))  # task layer
+        third = layers.shape[1] // 3
+        parts = {"first third": layers[:, :third], "middle third": layers[:, third : 2 * third]}
+        return {name: list(np.nanmean(part, axis=1)) for name, part in parts.items()}
+
+    return read
+
+
+def tokens_over(printed: dict[str, float]) -> Callable[["Study"], Any]:
+    """Tokens of a demonstration, its template included, over a printed number: one number a task."""
+
+    def read(study: "Study") -> Any:
+        found: dict[str, list[float]] = {}
+        for cell, result in study.found():
+            if cell.labels.get("learner") is None and cell.labels["init"] == "trained":
+                each = result.facts["context_tokens"] / result.facts["demonstrations"]
+                found.setdefault(str(cell.labels["task"]), []).append(each)
+        return [sum(each) / len(each) / printed[task] for task, each in found.items()]
+
+    return read
+
+
+# dual bound: one cell a query
+
+
+def _bounds(study: "Study", quantity: str, split: str) -> list[Any]:
+    return [one.values for one in study.arrays(quantity=quantity, split=split)]  # each demonstrations layer head
+
+
+def violations(study: "Study") -> Numbers:
+    """In how many heads and counts the measured gap is above the bound, with either split: one number a query."""
+    pairs = [zip(_bounds(study, "gap", s), _bounds(study, "bound", s), strict=True) for s in ("own", "best")]
+    return [float((gap > bound).sum()) for both in pairs for gap, bound in both]
+
+
+def bound_slope(split: str) -> Reader:
+    """log₁₀ of the median head's bound at the most demonstrations less that at one: one number a query."""
+
+    def read(study: "Study") -> Numbers:
+        import numpy as np
+
+        medians = [np.nanmedian(one.reshape(len(one), -1), axis=1) for one in _bounds(study, "bound", split)]
+        return [float(one[-1] - one[0]) for one in medians]
+
+    return read
+
+
+def best_arm_less_step(study: "Study", task: str, arms: list[str]) -> Numbers:
+    """The least last loss among some arms less that of the centred gradient step, on the same seeds."""
+    losses = [last_losses(study, task, arm) for arm in arms]
+    references = study.arrays(quantity="reference", learner="centred gd step", task=task)
+    return [min(one) - float(step.values) for one, step in zip(zip(*losses, strict=True), references, strict=True)]
+
+
+# dual modify
+
+
+def log_p_less_plain(study: "Study", modification: str) -> Numbers:
+    """log p of the right label word less plain attention's: one number a query of the one draw there is."""
+
+    def right(name: str) -> Any:
+        import numpy as np
+
+        (scores,) = study.arrays(quantity="scores", modification=name)
+        (answers,) = study.arrays(quantity="answers", modification=name)
+        return np.take_along_axis(scores.values, answers.values[:, None].astype(int), 1)[:, 0]
+
+    return [float(x) for x in right(modification) - right("plain")]
+
+
+def encoder_fall(study: "Study") -> Numbers:
+    """The encoder's last validation loss over its first."""
+    curves = [one for one in study.arrays(part="encoder") if "validation" in str(one.labels["quantity"])]
+    return [float(one.values[-1] / one.values[0]) for one in curves]

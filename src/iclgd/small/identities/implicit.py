@@ -1,5 +1,7 @@
 """Context as a patch of the weights behind attention (Dherin 2025), in untrained blocks: algebra, not learning."""
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor
 
@@ -60,7 +62,7 @@ def patches_converge(seed: int) -> dict[str, float]:
         counts[late].log().mean() - counts[early].log().mean()
     )
     w = block.w1
-    for now, then in reversed(list(zip(states[:30], states[1:31], strict=True))):  # the last token is deleted first
+    for now, then in reversed(list(pairwise(states[:31]))):  # the last token is deleted first
         w = w + patch(w, then, now)
     at_once = block.w1 + patch(block.w1, states[30], states[0])
     return {

@@ -48,7 +48,7 @@ def best_matrix(seed: int) -> dict[str, float]:
     plain = Regression(inputs, LinearMap.isotropic(5), 20)
     matrix, risk = optimum.best_preconditioner(plain)
     printed = torch.linalg.inv(1.05 * AHN + AHN.trace() / 20 * torch.eye(5, dtype=F64))
-    fitted = optimum.fitted_preconditioner(plain.draw(100_000, source(seed)))
+    fitted = optimum.fitted_preconditioner(plain.draw(300_000, source(seed)))
     inverse, least = optimum.best_preconditioner(Regression(inputs, LinearMap.inverse(inputs), 20))
     values = torch.linalg.eigvalsh((matrix + matrix.T) / 2)
     return {

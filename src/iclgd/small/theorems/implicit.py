@@ -9,6 +9,7 @@ With a skip connection around the network the last bias takes δ as well. All of
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float
@@ -51,7 +52,7 @@ class Block:
 def path_as_descent(path: Float[Tensor, "step hidden dim"], rate: float) -> Float[Tensor, "step hidden dim"]:
     """Any path of matrices by gradient descent on L_i(W) = tr(Δ_iᵀ W), Δ_i = (W_i − W_{i+1}) / h, taken by autograd."""
     w, every = path[0], [path[0]]
-    for now, then in zip(path[:-1], path[1:], strict=True):
+    for now, then in pairwise(path):
         w = w.detach().requires_grad_()
         (gradient,) = torch.autograd.grad(((now - then) / rate * w).sum(), w)
         w = w - rate * gradient
