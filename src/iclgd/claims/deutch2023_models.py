@@ -1,6 +1,6 @@
 """Deutch et al. 2023 on language models: what normalisation, untrained weights and layer causality do to likeness."""
 
-from iclgd.claims.claim import Place, Published, claim
+from iclgd.claims.claim import Measure, Place, Published, claim
 from iclgd.claims.expect import Above, AtLeast, AtMost, Below, Signs, Together, Within
 from iclgd.claims.reading import (
     alphas,
@@ -25,7 +25,7 @@ def at(where: str) -> Place:
     return Place("deutch2023", where)
 
 
-def above(one: str, metric: str, two: str) -> object:
+def above(one: str, metric: str, two: str) -> Measure:
     return differences_by_task({"learner": one, "metric": metric}, {"learner": two, "metric": metric})
 
 

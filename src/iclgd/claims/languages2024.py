@@ -1,11 +1,10 @@
 """ "ICL = GD", a course project of spring 2024: membership in regular languages, learned in context."""
 
-from iclgd.claims.claim import Place, Read, claim, exact, identity, number
+from iclgd.claims.claim import Measure, Place, Read, claim, exact, identity, number
 from iclgd.claims.expect import AtLeast, AtMost, Exactly, Together, Within
-from iclgd.claims.reading import cost_of_shuffling, encoder_fall, of_words
+from iclgd.claims.reading import Reader, cost_of_shuffling, encoder_fall, of_words
 
 LANGUAGES = ("a*bc*", "((a|b)c)*", "(abc?)*")
-NEGATIVES = ("complement", "edits", "blind")
 MINUTES = {"tier": "minutes"}
 
 
@@ -21,9 +20,9 @@ def runs(**fields: object) -> tuple[Read, ...]:
 FIXED, SIGNS, WHOLE = runs(), runs(labels="sign"), runs(encoder="end-to-end", steps=1500)
 
 
-def by_language(reader: object) -> object:
+def by_language(reader: Reader) -> Measure:
     """A reader applied to each language's study."""
-    return lambda *studies: {name: reader(one) for name, one in zip(LANGUAGES, studies, strict=True)}  # type: ignore[operator]
+    return lambda *studies: {name: reader(one) for name, one in zip(LANGUAGES, studies, strict=True)}
 
 
 claim(

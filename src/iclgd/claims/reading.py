@@ -261,3 +261,11 @@ def encoder_fall(study: "Study") -> Numbers:
     """The encoder's last validation loss over its first."""
     curves = [one for one in study.arrays(part="encoder") if "validation" in str(one.labels["quantity"])]
     return [float(one.values[-1] / one.values[0]) for one in curves]
+
+
+# trace
+
+
+def label_gap(study: "Study") -> Numbers:
+    """log p of the second label word less that of the first, after reading: one number a query."""
+    return [float(two - one) for found in study.arrays(quantity="scores", learner="icl") for one, two in found.values]

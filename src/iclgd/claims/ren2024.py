@@ -3,9 +3,11 @@
 The theorem: softmax attention as one step of gradient descent on a kernel model. What they change is in the next file.
 """
 
+from pathlib import Path
+
 from iclgd.claims.claim import Place, Read, claim, exact, identity, number
 from iclgd.claims.expect import Above, AtLeast, AtMost, Below, Exactly, Within
-from iclgd.claims.reading import bound_slope, over_heads, violations
+from iclgd.claims.reading import bound_slope, label_gap, over_heads, violations
 
 CHECK = Read("dual check")
 BOUND = Read("dual bound")
@@ -181,7 +183,19 @@ claim(
     note="Exact expectation over all signs of ten demonstrations.",
 )
 
-# on the heads of a language model
+# on a language model
+
+claim(
+    "ren2024.slide-2",
+    "After three reviews a language model says of 'Good meal!' that it is positive.",
+    slide("slide 2"),
+    AtLeast(0.0, each=True),
+    Read("trace", {"task": str(Path(__file__).parent / "episodes" / "good-meal.json")}),
+    label_gap,
+    of="log p of Positive less that of Negative",
+    tier="minutes",
+    needs=("model",),
+)
 
 claim(
     "ren2024.thm31-real-heads",
