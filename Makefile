@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow docs-numbers clean
+.PHONY: demo test slow claims docs-numbers clean
 
 demo: .venv/.run
 	$(BIN)/iclgd compare --out runs/demo --overwrite
@@ -16,7 +16,10 @@ test: .venv/.test
 slow: .venv/.test
 	$(BIN)/pytest -m "slow or not slow"
 
-# numbers in the README and the docs, from docs/results/data
+claims: .venv/.run
+	$(BIN)/iclgd claims run --tier seconds,minutes
+
+# numbers in the README and the docs, from docs/results/data and the claims' verdicts
 docs-numbers: .venv/.run
 	$(BIN)/python docs/fill.py
 

@@ -30,16 +30,16 @@ def _file(paper: str, folder: Path) -> dict[str, dict[str, Kept]]:
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
-def kept(claim: Claim, model: str = "", folder: Path = FOLDER) -> Kept | None:
+def kept(claim: Claim, model: str = "", folder: Path | None = None) -> Kept | None:
     """What is kept of a claim, for a model where it is asked of one; the default model's where none is named."""
-    found = _file(claim.paper, folder).get(claim.name, {})
+    found = _file(claim.paper, folder or FOLDER).get(claim.name, {})
     one = found.get(model or (DEFAULT if "model" in claim.needs else ""))
     return one if one is not None and one["expect"] == str(claim.expect) else None
 
 
-def models_of(claim: Claim, folder: Path = FOLDER) -> list[str]:
+def models_of(claim: Claim, folder: Path | None = None) -> list[str]:
     """The models of which a verdict is kept."""
-    return [model for model in _file(claim.paper, folder).get(claim.name, {}) if model]
+    return [model for model in _file(claim.paper, folder or FOLDER).get(claim.name, {}) if model]
 
 
 def judgement_of(record: Kept) -> Judgement:
@@ -83,8 +83,9 @@ def _short(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def keep(rows: "Iterable[Row]", model: str = "", folder: Path = FOLDER) -> int:
+def keep(rows: "Iterable[Row]", model: str = "", folder: Path | None = None) -> int:
     """Keep what was judged; a row without a judgement leaves what is there. How many were kept."""
+    folder = folder or FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     by_paper: dict[str, "list[Row]"] = {}
     for row in rows:
