@@ -7,7 +7,17 @@ LEARNERS = ("gd:rate=0.001", "gd:rate=0.001:target=label", "lcgd:rate=0.001")
 
 FEW = Read(
     "compare",
-    {"task": ("sentiment",), "k": 8, "queries": 40, "seeds": 3, "init": ("trained", "random"), "floor": False},
+    {
+        "task": ("sentiment",),
+        "k": 8,
+        "queries": 40,
+        "seeds": 3,
+        "init": ("trained", "random"),
+        "metrics": ("SimAOU", "SimAOU_norm", "SimAM", "SimAM_delta", "accuracy", "calibrated", "agreement"),
+        "nulls": ("random", "other-query", "wrong-labels"),
+        "contrast": False,
+        "floor": False,
+    },
 )
 """Minutes: an embedded task, three draws of eight demonstrations."""
 
