@@ -34,7 +34,7 @@ class ModelOptions(Spec):
 
     model: str = option("smollm2-135m", "Embedded name, folder, .gguf file or hub name.", keyed=False)
     revision: str | None = option(None, "Revision of a hub model.", keyed=False)
-    dtype: Dtype = option("float32", "Arithmetic of the model.")
+    dtype: Dtype = option("float32", "Arithmetic of the model; tf32: float32 whose products a GPU rounds to ten bits.")
     device: str = option("auto", "cpu, cuda, cuda:1, …; auto takes a GPU where there is one.", keyed=False)
     device_map: str | None = option(None, 'Spread a large model over devices, for instance "auto".', keyed=False)
     allow_pickle: bool = option(

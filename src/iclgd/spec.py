@@ -18,7 +18,7 @@ from iclgd.registry import suggest
 
 Init = Literal["trained", "random", "embeddings"]
 Start = Literal["bos", "eos", "separator"]
-Dtype = Literal["float32", "float64", "bfloat16", "float16"]
+Dtype = Literal["float32", "tf32", "float64", "bfloat16", "float16"]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Part = TypeVar("Part", bound="Spec")
 

@@ -59,12 +59,12 @@ class Tools:
         self.progress(what, 0)
 
     def weights(self, spec: ModelSpec) -> str:
-        """What names the weights of a model, whatever the model is called."""
-        if spec.name.startswith(MEMORY):
-            return spec.name
-        from iclgd.models.identity import weights_identity
+        """What names the weights of a model, whatever the model is called; fresh ones by how they are drawn, too."""
+        from iclgd.models.identity import UNTRAINED, weights_identity
 
-        return self.shared(("weights", spec), lambda: weights_identity(spec))
+        held = spec.name.startswith(MEMORY)
+        name = spec.name if held else self.shared(("weights", spec), lambda: weights_identity(spec))
+        return name if spec.init == "trained" else f"{name}, untrained {UNTRAINED}"
 
     def episode(self, task: str, spec: EpisodeSpec) -> "Episode":
         from iclgd.tasks.episodes import load_episode

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -156,6 +157,32 @@ def test_a_hub_models_identity_is_the_commit_in_the_cache(tmp_path, monkeypatch)
     refs.mkdir()
     (refs / "main").write_text(commit)
     assert weights_identity(spec) == commit
+    assert weights_identity(spec.model_copy(update={"trust_remote_code": True})) == f"{commit} with its code"
+
+
+def test_a_hub_model_is_loaded_from_the_commit_that_names_it(folder, tmp_path, monkeypatch):
+    """Asked for by name, the loader would take whatever the hub has now; a key names what is in the cache."""
+    from iclgd.models import load
+
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    home = tmp_path / "hub" / "models--nobody--llama"
+    (home / "refs").mkdir(parents=True)
+    (home / "refs" / "main").write_text(commit)
+    shutil.copytree(folder, home / "snapshots" / commit)
+    asked = []
+    for loader in (load.AutoConfig, load.AutoTokenizer, load.AutoModelForCausalLM):
+        plain = loader.from_pretrained
+
+        def watched(source, *args, plain=plain, **options):
+            if source == "nobody/llama":  # not what a loader asks of the folder by itself
+                asked.append(revision := options.pop("revision"))
+                source = home / "snapshots" / str(revision)
+            return plain(source, *args, **options)
+
+        monkeypatch.setattr(loader, "from_pretrained", watched)
+    load.load_subject(ModelSpec(name="nobody/llama"))
+    assert asked == [commit] * 3
 
 
 @pytest.mark.parametrize("name", ["smolm2-135m", "./none", "/none/at/all", "zzz"])

@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from iclgd.errors import Refusal
 from iclgd.models.load import load_subject
+from iclgd.models.subject import tolerance
 from iclgd.spec import ModelSpec
 from tiny import tiny_model, tiny_tokenizer, tokens
 
@@ -183,3 +184,25 @@ def test_what_is_being_done_is_told(folder):
     told: list[str] = []
     load_subject(ModelSpec(name=str(folder)), told.append)
     assert told == [f"loading {folder}"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU has tf32")
+def test_tf32_is_refused_where_there_is_no_gpu():
+    with pytest.raises(Refusal, match="tf32 is the arithmetic of a GPU: set `dtype` to float32 or bfloat16"):
+        load_subject(ModelSpec(dtype="tf32", device="cpu"))
+
+
+def test_full_precision_comes_back_with_the_next_model(folder):
+    torch.set_float32_matmul_precision("high")  # as a model in tf32 leaves it
+    load_subject(ModelSpec(name=str(folder)))
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_coarser_products_are_allowed_to_be_further_apart():
+    torch.set_float32_matmul_precision("high")
+    try:
+        assert tolerance(torch.float32) == 16 * 2**-10
+        assert tolerance(torch.float64) == 1e-5
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert tolerance(torch.float32) == 1e-5

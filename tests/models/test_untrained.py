@@ -41,6 +41,20 @@ def test_a_seed_names_the_weights():
     assert not torch.equal(first, other)
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_fresh_weights_are_spread_as_the_architecture_spreads_its_own(architecture):
+    """Beside a model made the library's own way: another seed of the same distributions."""
+    theirs, ours = tiny_model(architecture), tiny_model(architecture)
+    theirs = type(theirs)(theirs.config)
+    reinitialise(ours, "random", seed=5)
+    for (name, a), (_, b) in zip(theirs.named_parameters(), ours.named_parameters(), strict=True):
+        spread, found = float(a.double().std(correction=0)), float(b.double().std(correction=0))
+        assert found == pytest.approx(spread, abs=5 * spread / a.numel() ** 0.5 + 1e-12), name
+        assert float(b.double().mean()) == pytest.approx(float(a.double().mean()), abs=8 * spread / a.numel() ** 0.5), (
+            name
+        )
+
+
 def test_the_callers_random_numbers_are_not_disturbed():
     torch.manual_seed(3)
     wanted = torch.rand(4)

@@ -13,6 +13,7 @@ PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 # what can change a number, in a folder: weights, configuration, tokenizer, and code that comes with a model
 PARTS = ("*.safetensors", "*.safetensors.index.json", "config.json", "*token*.json", "*.model", "vocab*", "merges.txt")
 CODE = ("*.py",)
+UNTRAINED = 2  # rises when a seed would give other fresh weights
 CAN_BE_GIVEN = (
     "`iclgd models` lists the embedded ones; a folder, a .gguf file or a hub name (owner/name) can be given too."
 )
@@ -57,7 +58,8 @@ def weights_identity(spec: ModelSpec, fresh: bool = False) -> str:
     """What names the exact weights of a trained model: a SHA-256 of what is read, or a hub commit.
 
     An embedded model's is known; a .gguf file's is the file's own; a folder's covers weights, configuration and
-    tokenizer; a hub model's is the commit of the snapshot in the cache. ``fresh`` reads files that were read before.
+    tokenizer; a hub model's is the commit of the snapshot in the cache, which is also the one that is loaded.
+    ``fresh`` reads files that were read before.
     """
     check_model(spec)
     path = Path(spec.name)
@@ -70,16 +72,20 @@ def weights_identity(spec: ModelSpec, fresh: bool = False) -> str:
         files = sorted({file for pattern in patterns for file in path.glob(pattern) if file.is_file()})
         lines = "".join(f"{file.name} {digest(file, fresh)}\n" for file in files)
         return hashlib.sha256(lines.encode()).hexdigest()
-    return _commit(spec)
+    commit = cached_commit(spec)
+    if commit is None:
+        raise NotHere(f"{spec.name} is not in the hub's cache yet: which weights it stands for is known once it is.")
+    return f"{commit} with its code" if spec.trust_remote_code else commit
 
 
-def _commit(spec: ModelSpec) -> str:
+def cached_commit(spec: ModelSpec) -> str | None:
+    """The commit of a hub model's snapshot in the cache; None for what is not there, or is no hub model."""
+    if _is_local(spec):
+        return None
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(spec.name, "config.json", revision=spec.revision)
-    if not isinstance(found, str):
-        raise NotHere(f"{spec.name} is not in the hub's cache yet: which weights it stands for is known once it is.")
-    return Path(found).parent.name
+    return Path(found).parent.name if isinstance(found, str) else None
 
 
 def _is_local(spec: ModelSpec) -> bool:

@@ -12,7 +12,7 @@ from iclgd.errors import Refusal
 from iclgd.models.cache import digest
 from iclgd.models.embedded import EMBEDDED, fetch, gguf_path, is_cached
 from iclgd.models.gguf import conversion_folder, converted, is_whole
-from iclgd.models.identity import check_model
+from iclgd.models.identity import cached_commit, check_model
 from iclgd.models.subject import Subject
 from iclgd.models.untrained import reinitialise
 from iclgd.spec import ModelSpec
@@ -25,15 +25,19 @@ def load_subject(spec: ModelSpec, note: Note = lambda _: None) -> Subject:
     """The model a spec names, in its dtype and on its device, ready to be traced."""
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
-    torch.set_float32_matmul_precision("highest")  # updates are small differences of large numbers: no TF32
+    torch.set_float32_matmul_precision("highest")  # whether a model can be captured is asked in its full precision
     device = _device(spec)
+    if spec.dtype == "tf32" and device.type != "cuda":
+        raise Refusal("tf32 is the arithmetic of a GPU: set `dtype` to float32 or bfloat16.")
     source = resolve(spec, note)
     note(f"loading {spec.name}")
     model = _model(source, spec, device)
     if spec.init != "trained":
         reinitialise(model, spec.init, spec.init_seed)
     _refuse_bad_weights(model, spec.name)
-    return Subject(model, _tokenizer(source, spec), spec.name)
+    subject = Subject(model, _tokenizer(source, spec), spec.name)
+    torch.set_float32_matmul_precision("high" if spec.dtype == "tf32" else "highest")
+    return subject
 
 
 def resolve(spec: ModelSpec, note: Note = lambda _: None) -> str:
@@ -69,7 +73,7 @@ def recheck(spec: ModelSpec) -> None:
 
 
 def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
-    options: dict[str, Any] = {"revision": spec.revision, "trust_remote_code": spec.trust_remote_code}
+    options = _hub_options(spec)
     try:
         config = AutoConfig.from_pretrained(source, **options)
         if type(config) not in AutoModelForCausalLM._model_mapping and not spec.trust_remote_code:
@@ -77,7 +81,7 @@ def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
         loader: Any = AutoModelForCausalLM
         model, info = loader.from_pretrained(
             source,
-            dtype=getattr(torch, spec.dtype),
+            dtype=torch.float32 if spec.dtype == "tf32" else getattr(torch, spec.dtype),
             attn_implementation="eager",
             use_safetensors=None if spec.allow_pickle else True,
             device_map=spec.device_map,
@@ -95,10 +99,15 @@ def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
     return model if spec.device_map else model.to(device)
 
 
+def _hub_options(spec: ModelSpec) -> dict[str, Any]:
+    """The snapshot in the cache, where there is one: a newer one would not be the one that keys name."""
+    return {"revision": cached_commit(spec) or spec.revision, "trust_remote_code": spec.trust_remote_code}
+
+
 def _tokenizer(source: str, spec: ModelSpec) -> Any:
     """The tokenizer beside the weights; where there is none, transformers may make one that knows no words."""
     try:
-        found = AutoTokenizer.from_pretrained(source, revision=spec.revision, trust_remote_code=spec.trust_remote_code)
+        found = AutoTokenizer.from_pretrained(source, **_hub_options(spec))
         pieces = set(found(WORDS, add_special_tokens=False)["input_ids"]) - {found.unk_token_id}
     except Exception as error:
         raise Refusal(f"cannot load the tokenizer of {spec.name}: {_first_sentence(error)}") from None

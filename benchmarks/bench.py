@@ -1,0 +1,125 @@
+"""Speed on the machine at hand, every way in one run: `make bench`, or
+
+python benchmarks/bench.py                                   the embedded model on this machine
+python benchmarks/bench.py --model 1.3b --precision float32,tf32,bfloat16 --device cuda
+python benchmarks/bench.py --parts training --replicas 24
+
+Timings are of one run and one machine; the ratios are what is compared. All ways must agree on the numbers, or no
+timing is printed. `--out FILE.json` keeps the tables.
+"""
+
+import argparse
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import torch
+import traces
+import training
+from subjects import (
+    SHAPES,
+    VOCABULARY,
+    Timing,
+    block_parameters,
+    ceiling,
+    random_prompts,
+    subject,
+    task_prompts,
+)
+
+from iclgd.models.subject import Subject
+from iclgd.prompts import Prompts
+
+WITHIN = {"float32": 1e-4, "tf32": 2e-2, "bfloat16": 5e-2}  # of the largest attention output
+Table = dict[str, Any]
+
+
+def main() -> None:
+    asked = _arguments()
+    tables: list[Table] = []
+    for precision in asked.precision.split(","):
+        one = subject(asked.model, precision, asked.device)
+        prompts = _prompts(one, asked)
+        top = ceiling(one.device, precision)
+        about = f"{one.name}, {precision}, {_machine(one)}, matrix products {top / 1e12:.3g} TFLOP/s"
+        about += f", {len(prompts.context)} context tokens, {len(prompts.queries)} queries"
+        for part in asked.parts.split(","):
+            table = {"traces": trace_table, "training": training_table}[part](one, prompts, precision, top, asked)
+            table["about"] = about
+            print(markdown(table), flush=True)
+            tables.append(table)
+        del one
+        if asked.device == "cuda":
+            torch.cuda.empty_cache()
+    if asked.out:
+        asked.out.write_text(json.dumps(tables, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def trace_table(one: Subject, prompts: Prompts, precision: str, top: float, asked: argparse.Namespace) -> Table:
+    found = traces.compare(one, prompts, asked.few, asked.batch, WITHIN[precision])
+    own = sum(len(query) + len(prompts.labels[0]) for query in prompts.queries)
+    flop = 2 * block_parameters(one) * (len(prompts.context) + own) / len(prompts.queries)
+    plain = found["plain port"].seconds
+    rows = [
+        [name, _seconds(t), f"{plain / t.seconds:.1f}", f"{flop / t.seconds / top:.0%}", _memory(t)]
+        for name, t in found.items()
+    ]
+    for row in rows[:-2]:
+        row[3] = ""  # these encode the context for every query: other arithmetic
+    columns = ["traces of reading", "s a query", "times the plain port", "share of the ceiling", "GiB"]
+    return {"title": "traces", "columns": columns, "rows": rows}
+
+
+def training_table(one: Subject, prompts: Prompts, precision: str, top: float, asked: argparse.Namespace) -> Table:
+    found = training.compare(one, prompts, asked.replicas, WITHIN[precision])
+    plain = {kind: t.seconds for (kind, way), t in found.items() if way == "plain loop"}
+    rows = [[kind, way, _seconds(t), f"{plain[kind] / t.seconds:.1f}", _memory(t)] for (kind, way), t in found.items()]
+    columns = ["learner", "way", "s a step and finetuning", "times the plain loop", "GiB"]
+    return {"title": "training", "columns": columns, "rows": rows}
+
+
+def markdown(table: Table) -> str:
+    lines = [table["columns"], ["---"] * len(table["columns"]), *table["rows"]]
+    return f"\n{table['about']}\n\n" + "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+def _prompts(one: Subject, asked: argparse.Namespace) -> Prompts:
+    if asked.model in SHAPES:
+        return random_prompts(VOCABULARY[asked.model], asked.context, 24, asked.queries)
+    return task_prompts(one, asked.task, asked.data, 32, asked.queries)
+
+
+def _machine(one: Subject) -> str:
+    if one.device.type == "cuda":
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()} with {torch.get_num_threads()} threads"
+
+
+def _seconds(timing: Timing) -> str:
+    return f"{timing.seconds:.3g}"
+
+
+def _memory(timing: Timing) -> str:
+    return "" if timing.gib is None else f"{timing.gib:.1f}"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="smollm2-135m", help=f"a model, or random weights of {', '.join(SHAPES)}")
+    parser.add_argument("--precision", default="float32", help="of float32, tf32, bfloat16, separated by commas")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--task", default="sentiment", help="a task; sst2 with --data")
+    parser.add_argument("--data", type=Path, help="folder of data sets")
+    parser.add_argument("--context", type=int, default=801, help="context tokens, for random weights")
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--few", type=int, default=4, help="queries of the slow ways")
+    parser.add_argument("--batch", type=int, help="tokens a batch; found from memory by default")
+    parser.add_argument("--replicas", type=int, default=8, help="finetunings at once")
+    parser.add_argument("--parts", default="traces,training")
+    parser.add_argument("--out", type=Path, help="JSON file for the tables")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The published grid on random weights of a shape, through `iclgd compare` itself: one number, its wall time.
+
+python benchmarks/grid.py --shape 1.3b --dtype float32 --data DIR --store FOLDER
+
+Six tasks, three draws, gd and lcgd, three initialisations, every query of the test sets; metrics and the nulls that
+need no training. The words are those of the embedded model's tokenizer, the weights are random: time does not ask what they
+say. `--init`, `--task` and `--queries` take a part of it; `--whole-cell` is one cell with every null.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import torch
+from subjects import SHAPES, VOCABULARY
+
+import iclgd
+from iclgd.models.load import load_subject
+from iclgd.models.subject import Subject
+from iclgd.spec import ModelSpec
+
+TASKS = "sst2,sst5,mr,subj,agnews,cb"
+
+
+def main() -> None:
+    asked = _arguments()
+    tokenizer = load_subject(ModelSpec(device="cpu")).tokenizer
+    subject = _subject(asked, tokenizer)
+    given = {"task": asked.task, "seeds": asked.seeds, "k": 32, "queries": asked.queries, "truncate": True}
+    if asked.whole_cell:
+        given |= {"init": "trained"}
+    else:
+        given |= {"init": asked.init, "nulls": "random,uniform,other-query", "contrast": False, "floor": False}
+    began = time.perf_counter()
+    study = iclgd.compare(model=subject, data=asked.data, store=asked.store, **given)
+    seconds = time.perf_counter() - began
+    asked_of = sum(result.facts["queries"] for cell, result in study.found() if "learner" not in cell.labels)
+    found = {
+        "shape": asked.shape,
+        "arithmetic": asked.dtype,
+        "tasks": asked.task,
+        "inits": asked.init,
+        "seeds": asked.seeds,
+        "cells": len(study.cells),
+        "queries of prompted cells": asked_of,
+        "seconds": round(seconds, 1),
+    }
+    if torch.cuda.is_available():
+        found |= {"device": torch.cuda.get_device_name(), "GiB": round(torch.cuda.max_memory_allocated() / 2**30, 1)}
+    print(json.dumps(found, ensure_ascii=False))
+    if asked.out:
+        asked.out.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _subject(asked: argparse.Namespace, tokenizer: object) -> Subject:
+    from transformers import AutoModelForCausalLM
+    from transformers.models.llama import LlamaConfig
+
+    config = LlamaConfig(
+        **SHAPES[asked.shape], vocab_size=max(VOCABULARY[asked.shape], len(tokenizer)), max_position_embeddings=2048
+    )
+    torch.manual_seed(0)
+    with torch.device(asked.device):
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16 if asked.dtype == "bfloat16" else None)
+    made = Subject(model, tokenizer, asked.shape)
+    torch.set_float32_matmul_precision("high" if asked.dtype == "tf32" else "highest")
+    return made
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shape", default="1.3b", choices=SHAPES)
+    parser.add_argument("--dtype", default="float32", choices=("float32", "tf32", "bfloat16"))
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--store", type=Path, required=True)
+    parser.add_argument("--task", default=TASKS)
+    parser.add_argument("--init", default="trained,random,embeddings")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--queries", type=int, default=10_000)
+    parser.add_argument("--whole-cell", action="store_true")
+    parser.add_argument("--out", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Traces of in-context learning, four or five ways: seconds a query, and whether they agree."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
+
+import torch
+from subjects import Timing, timed
+from torch import Tensor
+
+from iclgd.learners.prompted import InContext
+from iclgd.models.capture import expanded_cache
+from iclgd.models.subject import Subject
+from iclgd.models.traces import Trace
+from iclgd.prompts import Prompts
+
+Outputs = Tensor  # (query, layer, dim): attention output at the prompt's last token
+
+
+@contextmanager
+def eager(one: Subject) -> Iterator[None]:
+    """The model with its own attention."""
+    from iclgd.models.capture import NAME
+
+    one.model.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        one.model.set_attn_implementation(NAME)
+
+
+@torch.no_grad()
+def plain(one: Subject, prompts: Prompts) -> Outputs:
+    """The published procedure: one example at a time, context and all, with `output_attentions`."""
+    found = []
+    with eager(one):
+        for query in prompts.queries:
+            ids = one.tensor([prompts.context + query + prompts.labels[0]])
+            seen: dict[int, Tensor] = {}
+            row = len(prompts.context) + len(query) - 1
+            with one.watched_outputs(lambda layer, y, seen=seen, row=row: seen.__setitem__(layer, y[0, row])):
+                one.model(ids, output_attentions=True, use_cache=False)
+            found.append(torch.stack([seen[layer] for layer in range(len(seen))]).cpu())
+    return torch.stack(found)
+
+
+@torch.no_grad()
+def expanded(one: Subject, prompts: Prompts, batch: int) -> Outputs:
+    """The context encoded once, its cache copied for every query of a batch."""
+    prefix = one.encode(prompts.context)
+    assert prefix is not None
+    found = []
+    with eager(one):
+        for first in range(0, len(prompts.queries), batch):
+            queries = prompts.queries[first : first + batch]
+            ids = one.tensor([query + prompts.labels[0] for query in queries])
+            rows = torch.tensor([len(query) - 1 for query in queries], device=ids.device)
+            seen: dict[int, Tensor] = {}
+            places = torch.arange(len(rows), device=ids.device)
+            with one.watched_outputs(lambda layer, y, seen=seen, at=(places, rows): seen.__setitem__(layer, y[at])):
+                one.model(ids, past_key_values=expanded_cache(prefix, len(ids)), use_cache=True, output_attentions=True)
+            found.append(torch.stack([seen[layer] for layer in range(len(seen))], 1).cpu())
+    return torch.cat(found)
+
+
+@torch.no_grad()
+def transformer_lens(one: Subject) -> Callable[[Prompts], Outputs]:
+    """TransformerLens's bridge over the same weights; `run_with_cache`, one example at a time."""
+    from transformer_lens.model_bridge import TransformerBridge
+
+    bridge = TransformerBridge.boot_transformers(one.model.name_or_path, hf_model=one.model, tokenizer=one.tokenizer)
+
+    def run(asked: Prompts) -> Outputs:
+        found = []
+        for query in asked.queries:
+            ids = one.tensor([asked.context + query + asked.labels[0]])
+            _, cache = bridge.run_with_cache(ids)
+            row = len(asked.context) + len(query) - 1
+            found.append(torch.stack([cache[f"blocks.{i}.hook_attn_out"][0, row] for i in range(one.layout.layers)]))
+        return torch.stack(found).cpu()
+
+    return run
+
+
+@torch.no_grad()
+def nnsight(one: Subject) -> Callable[[Prompts], Outputs]:
+    """nnsight over the same weights, one example at a time."""
+    from nnsight import NNsight
+
+    seen = NNsight(one.model)
+
+    def run(asked: Prompts) -> Outputs:
+        found = []
+        for query in asked.queries:
+            ids = one.tensor([asked.context + query + asked.labels[0]])
+            row = len(asked.context) + len(query) - 1
+            with seen.trace(ids, use_cache=False):
+                rows = [block.self_attn.o_proj.output[0, row].save() for block in seen.model.layers]
+            found.append(torch.stack(list(rows)))
+        return torch.stack(found).cpu()
+
+    return run
+
+
+PEERS = {"TransformerLens": transformer_lens, "nnsight": nnsight}  # where they are installed
+
+
+def ours(one: Subject, prompts: Prompts, batch: int | None) -> Trace:
+    with InContext().learn(one, prompts) as predictor:
+        return predictor.trace(prompts, batch) if batch else predictor.trace(prompts)
+
+
+def compare(one: Subject, prompts: Prompts, few: int, batch: int | None, within: float) -> dict[str, Timing]:
+    """Seconds a query of each way; refused where one of them does not agree with the plain one."""
+    asked = replace(prompts, queries=prompts.queries[:few], answers=prompts.answers[:few])
+    wanted = plain(one, asked).float()
+    found: dict[str, Timing] = {}
+
+    def take(name: str, outputs: Outputs, timing: Timing, queries: int) -> None:
+        apart = float((outputs[:few].float() - wanted).abs().max() / wanted.abs().max())
+        if not apart <= within:
+            raise SystemExit(f"{name} and the plain port differ by {apart:.2g} of the largest output: no timing counts")
+        found[name] = Timing(timing.seconds / queries, timing.gib)
+
+    take("plain port", wanted, timed(lambda: plain(one, asked), one.device, 1), few)
+    for name, module, make in (
+        ("TransformerLens", "transformer_lens", transformer_lens),
+        ("nnsight", "nnsight", nnsight),
+    ):
+        if find_spec(module) is not None and one.tokenizer is not None:
+            with eager(one):
+                run = make(one, prompts)
+                take(name, run(asked), timed(lambda run=run: run(asked), one.device, 1), few)
+    some = replace(prompts, queries=prompts.queries[: 8 * few], answers=prompts.answers[: 8 * few])
+    take(
+        "cache expanded per query",
+        expanded(one, some, few),
+        timed(lambda: expanded(one, some, few), one.device),
+        8 * few,
+    )
+    trace = ours(one, prompts, batch)
+    take(
+        "iclgd",
+        trace.outputs[:, :, 0].cpu(),
+        timed(lambda: ours(one, prompts, batch), one.device),
+        len(prompts.queries),
+    )
+    return found
