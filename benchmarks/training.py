@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import torch
+from iclgd.learners.together import Job, Trained, train_together
 from subjects import Timing, timed
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
-from iclgd.learners.together import Job, Trained, train_together
 from iclgd.models.subject import Subject
 from iclgd.prompts import Prompts
 

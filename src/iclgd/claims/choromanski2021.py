@@ -31,6 +31,7 @@ claim(
     stands="fails",
     tier="minutes",
     needs=("model",),
+    over="query",
     of="relative error of the median head's output, 1024 features",
     note="A real head's keys are long; moved by one vector they need far fewer.",
 )

@@ -64,6 +64,7 @@ class Claim:
     gpu: bool = False  # whether it is meant for a GPU
     needs: tuple[str, ...] = ()  # "model": asked of a language model; "data": of files that the user has
     of: str = ""  # what is measured, in a few words
+    over: str = "seed"  # what a sample has one number for: a seed, a query of one draw, a task
     bounds: Bounds | None = None  # of the quantity itself
     note: str = ""
     published: Published | None = None

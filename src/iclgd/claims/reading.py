@@ -199,11 +199,12 @@ def tokens_over(printed: dict[str, float]) -> Callable[["Study"], Any]:
     """Tokens of a demonstration, its template included, over a printed number: one number a task."""
 
     def read(study: "Study") -> Any:
+        titles = study.spec.task_titles  # type: ignore[attr-defined]
         found: dict[str, list[float]] = {}
         for cell, result in study.found():
             if cell.labels.get("learner") is None and cell.labels["init"] == "trained":
                 each = result.facts["context_tokens"] / result.facts["demonstrations"]
-                found.setdefault(str(cell.labels["task"]), []).append(each)
+                found.setdefault(titles[cell.labels["task"]], []).append(each)
         return [sum(each) / len(each) / printed[task] for task, each in found.items()]
 
     return read
@@ -259,8 +260,7 @@ def log_p_less_plain(study: "Study", modification: str) -> Numbers:
 
 def encoder_fall(study: "Study") -> Numbers:
     """The encoder's last validation loss over its first."""
-    curves = [one for one in study.arrays(part="encoder") if "validation" in str(one.labels["quantity"])]
-    return [float(one.values[-1] / one.values[0]) for one in curves]
+    return [float(one.values[-1] / one.values[0]) for one in study.arrays(part="encoder", quantity="loss")]
 
 
 # trace

@@ -11,7 +11,7 @@ from iclgd.claims.reading import bound_slope, label_gap, over_heads, violations
 
 CHECK = Read("dual check")
 BOUND = Read("dual bound")
-HEADS = {"tier": "minutes", "needs": ("model",)}
+HEADS = {"tier": "minutes", "needs": ("model",), "over": "query"}  # of one draw of demonstrations
 
 
 def slide(where: str) -> Place:

@@ -125,7 +125,7 @@ def in_full(claim: Claim, width: int = WIDTH) -> str:
     lines += [fill(f"{name:<11}{text}", width, subsequent_indent=" " * 11) for name, text in parts.items() if text]
     for model in ["", *models_of(claim)] if "model" not in claim.needs else models_of(claim):
         if (record := kept(claim, model)) is not None:
-            lines += ["", *_evidence(record, model, width)]
+            lines += ["", *_evidence(record, model, claim.over, width)]
     reads = [f"{'reads' if not i else '':<11}{_read(read)}" for i, read in enumerate(claim.reads)]
     lines += [
         "",
@@ -153,12 +153,12 @@ def _shown(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _evidence(record: Kept, model: str, width: int) -> list[str]:
+def _evidence(record: Kept, model: str, over: str, width: int) -> list[str]:
     found = judgement_of(record)
     where = [f"{found.verdict}{f' on {model}' if model else ''}", record["on"], record["device"]]
     head = f"measured   {', '.join(where)}, {record['seconds']:g} s"
     rows = [
-        f"{'':<11}{name + ' ' if name else ''}{_number(one)} over {counted(one.count, 'seed')}: {one.verdict}"
+        f"{'':<11}{name + ' ' if name else ''}{_number(one)} over {counted(one.count, over)}: {one.verdict}"
         for name, one in found.findings.items()
     ]
     cells = (
