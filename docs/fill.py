@@ -8,7 +8,7 @@ A block is a comment that asks, what the record answers, and a comment `<!-- end
 <!-- fill demo table "Training" columns="‖ΔW‖" rows="gd 0.001; lcgd 0.001" digits=2 -->
 <!-- fill demo number "Training" row="gd 0.001" column="‖ΔW‖" digits=3g -->
 <!-- fill demo figure layers-prompt -->, or `answer`, `what` (was run), `command`
-<!-- fill ledger claims -->, `counts`, `state SECTION`, `table PAPER`: of the claims' kept verdicts
+<!-- fill ledger claims -->, `counts`, `state SECTION`, `table PAPER`, `scorecard`: of the claims' kept verdicts
 
 Numbers are written as on the study's page, unless `digits=2` (after the point) or `digits=3g` (significant) is said.
 """
@@ -110,7 +110,7 @@ def filled(root: Path, page: Path) -> str:
         file, figures = root / DATA / f"{name}.json", os.path.relpath(root / "docs/figures", page.parent)
         try:
             if name == LEDGER:
-                shown = ledger(words)
+                shown = ledger(words, os.path.relpath(root / "docs/claims.md", page.parent))
             else:
                 shown = answered(json.loads(file.read_text(encoding="utf-8")), words) if file.is_file() else ABSENT
         except Refusal as refusal:

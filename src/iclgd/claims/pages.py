@@ -4,17 +4,14 @@ Blocks `<!-- fill ledger … -->` of the documents ask for one of these; `docs/f
 """
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from iclgd.claims.claim import CLAIMS, Claim
-from iclgd.claims.kept import kept, models_of
+from iclgd.claims.kept import DEFAULT, judgement_of, kept, models_of
 from iclgd.claims.papers import PAPERS
 from iclgd.claims.shown import MARKS, Line, of_kept, summed, value_of
 from iclgd.claims.state import SECTIONS, STANDS
 from iclgd.errors import Refusal
 from iclgd.report.page import Table
-
-HOME = "iclgd.claims"  # whose claims the documents show: not those of other packages
 
 
 def own() -> list[Claim]:
@@ -23,13 +20,13 @@ def own() -> list[Claim]:
     return [claim for _, claim in sorted(found, key=lambda item: (PAPERS[item[1].paper].year, item[1].paper))]
 
 
-def counts(*_: str) -> str:
+def counts(_home: str) -> str:
     """`131 as we say · 29 not run`."""
     papers = {claim.paper for claim in own()}
     return f"{summed([of_kept(claim) for claim in own()])}, of {len(own())} claims of {len(papers)} papers"
 
 
-def claims(*_: str) -> str:
+def claims(_home: str) -> str:
     """Every claim: what it says, where that stands, what was expected and measured, what the ledger says."""
     parts = []
     for paper in dict.fromkeys(claim.paper for claim in own()):
@@ -73,11 +70,16 @@ def _safe(text: str) -> str:
     return text.replace("*", r"\*").replace("|", r"\|").replace("<", "&lt;").replace("_", r"\_")
 
 
+def _stars(text: str) -> str:
+    """The same in a table, which escapes the rest."""
+    return text.replace("*", r"\*")
+
+
 def anchor(name: str) -> str:
     return name.replace(".", "-").replace("_", "-").lower()
 
 
-def state(section: str = "", *_: str) -> str:
+def state(home: str, section: str = "") -> str:
     """The sentences of one section, each with the claims that it rests on and how they stand."""
     if section not in SECTIONS:
         raise Refusal(f'there is no section "{section}": {", ".join(SECTIONS)}.')
@@ -85,7 +87,7 @@ def state(section: str = "", *_: str) -> str:
     for stand in STANDS:
         if stand.section == section:
             rests = [of_kept(CLAIMS[name]) for name in stand.claims]
-            links = ", ".join(f"[{line.claim.short}](claims.md#{anchor(line.claim.name)})" for line in rests)
+            links = ", ".join(_link(line.claim, home) for line in rests)
             lines.append(f"- {_safe(stand.says)} ({_confirmed(rests)}: {links})")
     return "\n" + "\n".join(lines) + "\n"
 
@@ -100,7 +102,7 @@ def _confirmed(lines: Iterable[Line]) -> str:
     return ", ".join(shown)
 
 
-def table(paper: str = "", *_: str) -> str:
+def table(home: str, paper: str = "") -> str:
     """A paper's claims as a table: name, what the ledger says, expected, measured."""
     mine = [claim for claim in own() if claim.paper == paper]
     if not mine:
@@ -109,16 +111,38 @@ def table(paper: str = "", *_: str) -> str:
     for claim in mine:
         line = of_kept(claim)
         measured = "not run" if line.judgement is None else value_of(line.judgement)
-        rows.append([claim.short, claim.stands, str(claim.expect), measured, MARKS[line.state]])
+        rows.append([_link(claim, home), claim.stands, _stars(str(claim.expect)), _stars(measured), MARKS[line.state]])
     return f"\n{Table(['', 'stands', 'expected', 'measured', ''], rows).markdown()}\n"
 
 
-FORMS: dict[str, Callable[..., str]] = {"claims": claims, "counts": counts, "state": state, "table": table}
+def scorecard(home: str) -> str:
+    """What is asked of a language model, and the verdict of each model that was asked."""
+    asked = [claim for claim in own() if "model" in claim.needs]
+    models = sorted({model for claim in asked for model in models_of(claim)}) or [DEFAULT]
+    rows = []
+    for claim in asked:
+        known = [kept(claim, model) for model in models]
+        shown = ["not run" if one is None else f"{one['verdict']}: {value_of(judgement_of(one), 1)}" for one in known]
+        rows.append([_link(claim, home, claim.name), claim.stands, _stars(str(claim.expect)), *map(_stars, shown)])
+    return f"\n{Table(['', 'stands', 'expected', *models], rows).markdown()}\n"
 
 
-def answered(words: list[str], _page: Path | None = None) -> str:
-    """What a block asks of the ledger."""
+def _link(claim: Claim, home: str, name: str = "") -> str:
+    return f"[{name or claim.short}]({home}#{anchor(claim.name)})"
+
+
+FORMS: dict[str, Callable[..., str]] = {
+    "claims": claims,
+    "counts": counts,
+    "scorecard": scorecard,
+    "state": state,
+    "table": table,
+}
+
+
+def answered(words: list[str], home: str = "claims.md") -> str:
+    """What a block asks of the ledger; ``home`` is where the block's page finds the list of claims."""
     form, *rest = words
     if form not in FORMS:
         raise Refusal(f'the ledger has no form "{form}": {", ".join(FORMS)}.')
-    return FORMS[form](*rest)
+    return FORMS[form](home, *rest)

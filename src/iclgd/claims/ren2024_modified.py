@@ -19,7 +19,7 @@ LEGEND = [
     "negative k=1",
     "negative beta=0.1",
     "negative",
-]  # k = 3 and β = .5 go without saying
+]  # k = 3 and β = .5 are not said
 FORMULAS = "the slides name the tasks and not their formulas, width or rate"
 
 
