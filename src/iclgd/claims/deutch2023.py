@@ -110,6 +110,7 @@ claim(
     identity("nulls-of-a-learner", 5),
     number("random", "moved", "restored"),
     note="On a tiny random transformer that was trained on demonstrations and restored.",
+    chosen_after=True,
 )
 claim(
     "deutch2023.size-follows-rate",

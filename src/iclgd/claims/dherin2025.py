@@ -30,6 +30,7 @@ claim(
     AtLeast(0.01, each=True),
     identity("rank-one-patch"),
     number("skip, weights only"),
+    chosen_after=True,
 )
 claim(
     "dherin2025.descent-is-evidence",
@@ -60,4 +61,5 @@ claim(
     Together({"one by one": AtLeast(0.05, each=True), "same output": AtMost(1e-12, each=True)}),
     identity("patches-converge", 5),
     number("one by one", "same output"),
+    chosen_after=True,
 )

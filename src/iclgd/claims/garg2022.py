@@ -11,6 +11,7 @@ claim(
     identity("plain-baselines", 5),
     number("least squares, k = 5", "least squares, k = 10", "least squares, k = 15"),
     of="sampled error over the closed form",
+    chosen_after=True,
 )
 claim(
     "garg2022.averaging",
@@ -20,4 +21,5 @@ claim(
     identity("plain-baselines", 5),
     number("averaging, k = 5", "averaging, k = 10", "averaging, k = 15"),
     of="sampled error over the closed form",
+    chosen_after=True,
 )

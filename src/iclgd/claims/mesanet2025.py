@@ -17,4 +17,5 @@ claim(
     AtLeast(1e-3, each=True),
     identity("mesa-by-conjugate-gradients"),
     number("after one step"),
+    chosen_after=True,
 )

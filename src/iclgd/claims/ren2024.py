@@ -85,6 +85,7 @@ claim(
     AtLeast(1e-3, each=True),
     identity("softmax-is-one-step"),
     number("step"),
+    chosen_after=True,
 )
 claim(
     "ren2024.d-is-constant",

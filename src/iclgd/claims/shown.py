@@ -172,7 +172,7 @@ def scorecard(claims: Sequence[Claim], model: str, now: Mapping[str, Judgement])
     from iclgd.report.page import Table
 
     others = [name for name in dict.fromkeys(m for claim in claims for m in models_of(claim)) if name != model]
-    rows = []
+    rows: list[list[str]] = []
     for claim in claims:
         known = [kept(claim, other) for other in others]
         own = now[claim.name].verdict if claim.name in now else "not run"
@@ -180,4 +180,6 @@ def scorecard(claims: Sequence[Claim], model: str, now: Mapping[str, Judgement])
         rows.append([claim.name, own, value, *("not run" if one is None else one["verdict"] for one in known)])
     if not rows:
         raise Refusal("none of these claims is about a language model: leave out `model`, or name others.")
-    return Table(["", model, "", *others], rows).text(WIDTH)
+    verdicts = [row[1] for row in rows]
+    told = " · ".join(f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts))
+    return f"{Table(['', model, '', *others], rows).text()}\n\n{model}: {told}"

@@ -31,4 +31,5 @@ claim(
     identity("delta-is-sgd"),
     number("order"),
     of="relative change of the state when the order is reversed",
+    chosen_after=True,
 )

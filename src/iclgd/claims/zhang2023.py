@@ -11,4 +11,5 @@ claim(
     identity("other-length", 5),
     number("ratio"),
     of="sampled risk over the formula, N = 20 and M = 40",
+    chosen_after=True,
 )

@@ -15,6 +15,7 @@ from iclgd.claims.shown import WIDTH, Line, in_full, listing, of_kept, plain, sc
 from iclgd.cli.lab import AtLeastOne
 from iclgd.errors import Refusal
 from iclgd.report.terminal import say, window
+from iclgd.spec import finite
 
 if TYPE_CHECKING:
     from iclgd.claims.ledger import Asked, Row
@@ -85,7 +86,7 @@ def command(context: click.Context, paper: str, tier: str, stands: str, match: s
         return
     lines = [of_kept(CLAIMS[name]) for name in chosen_names((), paper, tier, stands, match)]
     if as_json:
-        say(json.dumps([plain(line) for line in lines], ensure_ascii=False))
+        say(json.dumps(finite([plain(line) for line in lines]), ensure_ascii=False, allow_nan=False))
         return
     say(listing(lines, min(window() or WIDTH, WIDTH)))
     for name, why in unloadable():
@@ -156,17 +157,18 @@ def run_command(
     with tempfile.TemporaryDirectory() as fresh:
         place = Path(fresh) if verify else Path(store) if store else default_store()
         rows = _ran(wanted, place, asked, jobs)
-    lines = [_line(row, model, verify) for row in rows]
+    about = Path(model).name if Path(model).exists() and model else model  # a folder by its name
+    lines = [_line(row, about, verify) for row in rows]
     if keeping:
-        keep(rows, model)
+        keep(rows, about)
     if as_json:
-        say(json.dumps([plain(line) for line in lines], ensure_ascii=False))
+        say(json.dumps(finite([plain(line) for line in lines]), ensure_ascii=False, allow_nan=False))
     elif model:
         found = {row.claim.name: row.judgement for row in rows if row.judgement is not None}
-        say(scorecard([row.claim for row in rows], model, found))
+        say(scorecard([row.claim for row in rows], about, found))
     else:
         say(listing(lines, min(window() or WIDTH, WIDTH)))
-    if any(line.red for line in lines) and not model:
+    if any(line.red for line in lines if not model or line.state == "error"):
         sys.exit(1)
 
 
