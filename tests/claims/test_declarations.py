@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import iclgd
+from iclgd.claims import kept as kept_
 from iclgd.claims import pages
 from iclgd.claims.claim import CLAIMS, TIERS
 from iclgd.claims.kept import FOLDER, kept
@@ -76,6 +77,16 @@ def test_what_is_called_exact_is_judged_seed_by_seed():
             for name in stand.claims:
                 expect = CLAIMS[name].expect
                 assert all(part.each for part in getattr(expect, "parts", {"": expect}).values()), name
+
+
+def test_a_sentence_of_which_no_claim_was_run_stands_among_the_open_ones(monkeypatch, tmp_path):
+    asked = STANDS[0].claims[0].partition(".")[2]
+    assert asked in pages.answered(["state", "exact"])
+    monkeypatch.setattr(kept_, "FOLDER", tmp_path)  # nothing was ever run
+    kept_._file.cache_clear()
+    assert asked not in pages.answered(["state", "exact"])
+    assert "Expected, not yet run (exact): A layer of linear attention" in pages.answered(["state", "open"])
+    kept_._file.cache_clear()
 
 
 def test_the_page_of_the_state_has_every_section():

@@ -9,12 +9,13 @@ from iclgd.claims import reading, ren2024_modified
 from iclgd.claims.claim import CLAIMS, Read
 from iclgd.claims.ledger import run_claims
 from iclgd.claims.pages import own
-from iclgd.claims.studies import FEW, STRONG
+from iclgd.claims.studies import FEW, FEW_UNTRAINED, STRONG, STRONG_READ
 from iclgd.lab import LABS
 from iclgd.running import Where, run_study
 from little import little_model, little_task
 
-OF_MODELS = [claim.name for claim in own() if claim.reads in ((FEW,), (STRONG,))]
+STUDIES = (FEW, FEW_UNTRAINED, STRONG, STRONG_READ)
+OF_MODELS = [claim.name for claim in own() if claim.reads[0] in STUDIES]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,8 @@ def asked(small, monkeypatch):
     """The claims about language models, asked of the tiny one."""
     things = dict(CLAIMS._known)
     for name in OF_MODELS:
-        things[name] = replace(CLAIMS[name], reads=(small,), needs=("model",))
+        own_cells = replace(small, only=CLAIMS[name].reads[0].only)
+        things[name] = replace(CLAIMS[name], reads=(own_cells,), needs=("model",))
     monkeypatch.setattr(CLAIMS, "_things", things)
 
 

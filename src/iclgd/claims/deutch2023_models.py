@@ -12,7 +12,7 @@ from iclgd.claims.reading import (
     tokens_over,
     untrained_less_trained,
 )
-from iclgd.claims.studies import FEW, STRONG
+from iclgd.claims.studies import FEW, FEW_UNTRAINED, STRONG, STRONG_READ
 
 BIG = "a 1.3B base model, rates chosen task by task on the evaluation set"
 GD, LCGD = {"learner": "gd 0.001"}, {"learner": "lcgd 0.001"}
@@ -45,7 +45,7 @@ claim(
     "Untrained models do not learn in context: after reading they answer as if by lot.",
     at("abstract, §3.3"),
     Within(0.5, 0.1),
-    FEW,
+    FEW_UNTRAINED,
     estimate(None, init="random", learner="icl", metric="accuracy"),
     of="accuracy of an untrained model after reading",
     bounds=(0.0, 1.0),
@@ -168,7 +168,7 @@ claim(
     "The 'tokens' of table 3 are tokens.",
     at("appendix A, table 3"),
     Within(1.0, 0.2),
-    STRONG,
+    STRONG_READ,
     tokens_over(TABLE_3),
     stands="fails",
     of="tokens of a demonstration with its template, over those printed",

@@ -80,15 +80,20 @@ def anchor(name: str) -> str:
 
 
 def state(home: str, section: str = "") -> str:
-    """The sentences of one section, each with the claims that it rests on and how they stand."""
+    """The sentences of one section, each with the claims that it rests on and how they stand.
+
+    A sentence of which no claim was run stands among the open ones, with what the ledger expects.
+    """
     if section not in SECTIONS:
         raise Refusal(f'there is no section "{section}": {", ".join(SECTIONS)}.')
     lines = []
     for stand in STANDS:
-        if stand.section == section:
-            rests = [of_kept(CLAIMS[name]) for name in stand.claims]
+        rests = [of_kept(CLAIMS[name]) for name in stand.claims]
+        unknown = all(line.state == "not run" for line in rests)
+        if section == ("open" if unknown else stand.section):
             links = ", ".join(_link(line.claim, home) for line in rests)
-            lines.append(f"- {_safe(stand.says)} ({_confirmed(rests)}: {links})")
+            expected = f"Expected, not yet run ({stand.section}): " if unknown and stand.section != "open" else ""
+            lines.append(f"- {expected}{_safe(stand.says)} ({_confirmed(rests)}: {links})")
     return "\n" + "\n".join(lines) + "\n"
 
 

@@ -1,11 +1,13 @@
 """Studies that many claims read."""
 
+from dataclasses import replace
+
 from iclgd.claims.claim import Read
 
 TASKS = ("sst2", "sst5", "mr", "subj", "agnews", "cb")
 LEARNERS = ("gd:rate=0.001", "gd:rate=0.001:target=label", "lcgd:rate=0.001")
 
-FEW = Read(
+_FEW = Read(
     "compare",
     {
         "task": ("sentiment",),
@@ -20,6 +22,8 @@ FEW = Read(
     },
 )
 """Minutes: an embedded task, three draws of eight demonstrations."""
+FEW = replace(_FEW, only={"init": ("trained",)})
+FEW_UNTRAINED = replace(_FEW, only={"init": ("random",), "learner": (None,)})  # asked and reading, never trained
 
 STRONG = Read(
     "compare",
@@ -35,3 +39,4 @@ STRONG = Read(
     },
 )
 """Hours, or minutes on a GPU: the six tasks of the papers, three draws of 32 demonstrations."""
+STRONG_READ = replace(STRONG, only={"init": ("trained",), "learner": (None,)})
