@@ -7,7 +7,7 @@ import pytest
 
 from iclgd.claims import reading, ren2024_modified
 from iclgd.claims.claim import CLAIMS, Read
-from iclgd.claims.ledger import run_claims
+from iclgd.claims.ledger import Asked, cells_of, run_claims
 from iclgd.claims.pages import own
 from iclgd.claims.studies import FEW, FEW_UNTRAINED, STRONG, STRONG_READ
 from iclgd.lab import LABS
@@ -31,8 +31,9 @@ def place(tmp_path_factory):
 def small(place):
     """The studies of the ledger, on a tiny model and two little tasks."""
     tasks = tuple(str(place / f"{name}.yaml") for name in ("sst2", "mr"))
-    fields = {**STRONG.fields, "task": tasks, "k": 3, "queries": 4, "seeds": 2, "model": str(place / "tiny")}
-    return Read("compare", {**fields, "nulls": ("random", "other-query", "wrong-labels")})
+    few = {"task": tasks, "k": 3, "queries": 4, "seeds": 2, "rates": (1e-3,), "init": ("trained", "random")}
+    quick = {"learners": ("gd", "lcgd"), "nulls": ("random", "other-query", "wrong-labels"), "floor": False}
+    return Read("compare", {**STRONG.fields, **few, **quick, "model": str(place / "tiny")})
 
 
 @pytest.fixture
@@ -78,6 +79,11 @@ def test_words_of_a_demonstration_are_counted_against_what_was_printed(place, sm
     facts = [r.facts for c, r in study.found() if "learner" not in c.labels and c.labels["init"] == "trained"]
     first = [f["context_tokens"] / f["demonstrations"] for f in facts if f["task"] == "sst2"]
     assert found[0] == pytest.approx(np.mean(first) / 10)
+
+
+def test_the_learners_that_claims_name_are_learners_of_their_study():
+    for study in (FEW, STRONG):
+        assert {cell.labels.get("learner") for cell in cells_of(study, Asked())} == {None, "gd 0.001", "lcgd 0.001"}
 
 
 def test_the_arms_that_claims_name_are_arms_of_their_study():

@@ -127,12 +127,11 @@ def in_full(claim: Claim, width: int = WIDTH) -> str:
         if (record := kept(claim, model)) is not None:
             lines += ["", *_evidence(record, model, claim.over, width)]
     reads = [f"{'reads' if not i else '':<11}{_read(read)}" for i, read in enumerate(claim.reads)]
-    lines += [
-        "",
-        *[fill(one, width, subsequent_indent=" " * 11) for one in reads],
-        f"repeat     iclgd claims run {claim.name}",
-    ]
-    return "\n".join(lines) + (f"\n\n{document.bibtex(claim.source.document)}" if document else "")
+    data = " --data DIR" if "data" in claim.needs else ""
+    lines += ["", *[fill(one, width, subsequent_indent=" " * 11) for one in reads]]
+    lines += [f"repeat     iclgd claims run {claim.name}{data}"]
+    cited = [name for name in dict.fromkeys((claim.paper, claim.source.document)) if name in PAPERS]
+    return "\n\n".join(["\n".join(lines), *(PAPERS[name].bibtex(name) for name in cited)])
 
 
 def _published(claim: Claim) -> str:
