@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow mutants docs-numbers clean
+.PHONY: demo test slow bench mutants claims docs-numbers clean
 
 demo: .venv/.run
 	$(BIN)/iclgd compare --out runs/demo --overwrite
@@ -16,11 +16,19 @@ test: .venv/.test
 slow: .venv/.test
 	$(BIN)/pytest -m "slow or not slow"
 
+# speed on this machine beside a plain port; BENCH="--model 1.3b --device cuda" for another model
+bench: .venv/.run
+	$(BIN)/python benchmarks/bench.py $(BENCH)
+
 # how many small faults the tests notice: MODULE=src/iclgd/metrics, or, for docs/design.md, every package
 mutants: .venv/.mutants
 	$(BIN)/python tests/mutants.py $(if $(MODULE),--package $(MODULE),--out docs/results/data/mutants.json)
 
-# numbers in the README and the docs, from docs/results/data
+# the sentences of the papers that take seconds and minutes
+claims: .venv/.run
+	$(BIN)/iclgd claims run --tier seconds,minutes
+
+# numbers in the README and the docs, from docs/results/data and the claims' verdicts
 docs-numbers: .venv/.run
 	$(BIN)/python docs/fill.py
 

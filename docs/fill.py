@@ -8,6 +8,7 @@ A block is a comment that asks, what the record answers, and a comment `<!-- end
 <!-- fill demo table "Training" columns="‖ΔW‖" rows="gd 0.001; lcgd 0.001" digits=2 -->
 <!-- fill demo number "Training" row="gd 0.001" column="‖ΔW‖" digits=3g -->
 <!-- fill demo figure layers-prompt -->, or `answer`, `what` (was run), `command`
+<!-- fill ledger claims -->, `counts`, `state SECTION`, `table PAPER`, `scorecard`: of the claims' kept verdicts
 
 Numbers are written as on the study's page, unless `digits=2` (after the point) or `digits=3g` (significant) is said.
 """
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from iclgd.claims.pages import answered as ledger
 from iclgd.errors import Refusal
 from iclgd.lab import LABS
 from iclgd.report.numbers import Number, Size
@@ -33,6 +35,7 @@ ROOT, DATA = Path(__file__).resolve().parents[1], "docs/results/data"
 BLOCK = re.compile(r"<!-- fill (.*?) -->(.*?)<!-- end -->", re.DOTALL)
 OPTION = re.compile(r"(columns|rows|column|row|digits)=(.*)")
 PATHS = re.compile(r"(?<![\w.:/])/[\w.-]+/[\w.-]+|[A-Za-z]:\\\\")  # of somebody's machine
+LEDGER = "ledger"  # instead of a record's name: the claims
 ABSENT = "not measured yet"  # a block whose record is not there
 
 
@@ -106,7 +109,10 @@ def filled(root: Path, page: Path) -> str:
         name, *words = shlex.split(match[1])
         file, figures = root / DATA / f"{name}.json", os.path.relpath(root / "docs/figures", page.parent)
         try:
-            shown = answered(json.loads(file.read_text(encoding="utf-8")), words) if file.is_file() else ABSENT
+            if name == LEDGER:
+                shown = ledger(words, os.path.relpath(root / "docs/claims.md", page.parent))
+            else:
+                shown = answered(json.loads(file.read_text(encoding="utf-8")), words) if file.is_file() else ABSENT
         except Refusal as refusal:
             raise Refusal(f"{page.relative_to(root)}, <!-- fill {match[1]} -->: {refusal}") from None
         return f"<!-- fill {match[1]} -->{shown.replace('FIGURES/', f'{figures}/{name}-')}<!-- end -->"

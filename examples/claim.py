@@ -12,16 +12,17 @@ def mean_square_of_cosine(seed):
     import torch  # declarations import nothing heavy: `iclgd claims` lists them at once
 
     a, b = torch.randn(2, 4096, 64, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return float(torch.cosine_similarity(a, b).square().mean())
+    return {"mean": float(torch.cosine_similarity(a, b).square().mean())}
 
 
+iclgd.IDENTITIES.add("example.random-directions", mean_square_of_cosine)  # cells that the claim reads
 CLAIM = iclgd.claim(
     "example.random-directions",
     says="The squared cosine of two random directions in 64 dimensions is 1/64 on average.",
-    source="by symmetry: the 64 squared components of a unit vector sum to 1",
+    source=iclgd.Place("example", "by symmetry: the 64 squared components of a unit vector sum to 1"),
     expect=iclgd.Within(1 / 64, 0.001),
-    cost="seconds",
-    run=mean_square_of_cosine,
+    reads=iclgd.identity("example.random-directions", seeds=5),
+    measure=iclgd.number("mean"),
 )
 
 if __name__ == "__main__":

@@ -111,13 +111,13 @@ def test_the_tasks_have_the_task(place):
 
 def test_the_claims_have_the_claim_and_one_that_cannot_be_loaded_hides_no_other(place):
     text = said(place, "claims")
-    assert "The squared cosine" in row(text, "example.random-directions")
-    assert "cannot be loaded: RuntimeError: not today" in row(text, "example.broken")
-    assert "SimAOU_norm gives" in row(text, "deutch2023.noise-scores-a-quarter")
+    assert "The squared cosine" in text
+    assert "cannot be loaded: RuntimeError: not today" in " ".join(text.split())
+    assert "SimAOU_norm gives" in text
 
 
 def test_the_claim_runs(place):
-    assert "holds" in row(said(place, "claims", "run", "example.random-directions"), "example.random-directions")
+    assert "✓ example.random-directions  holds" in said(place, "claims", "run", "example.random-directions")
 
 
 def test_the_labs_command_runs_with_its_own_option(place):

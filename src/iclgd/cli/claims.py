@@ -1,66 +1,189 @@
-"""`iclgd claims`: sentences of the papers, listed and run."""
+"""`iclgd claims`: sentences of the papers, listed, shown and run."""
 
+import json
 import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from iclgd.claims.claim import CLAIMS
+from iclgd.claims.claim import CLAIMS, TIERS
+from iclgd.claims.kept import changed, keep, kept
+from iclgd.claims.shown import WIDTH, Line, in_full, listing, of_kept, plain, scorecard
+from iclgd.cli.lab import AtLeastOne
 from iclgd.errors import Refusal
-from iclgd.report.numbers import number
-from iclgd.report.page import Table
-from iclgd.report.terminal import say, window, working
+from iclgd.report.terminal import say, window
+from iclgd.spec import finite
+
+if TYPE_CHECKING:
+    from iclgd.claims.ledger import Asked, Row
 
 EXAMPLES = """\b
 Examples:
-  iclgd claims                                            list them
-  iclgd claims run                                        run them all
-  iclgd claims run deutch2023.noise-scores-a-quarter      run one
+  iclgd claims                                            all of them, as last measured
+  iclgd claims run --tier seconds                         run those that take seconds
+  iclgd claims run deutch2023.noise-quarter               run one
+  iclgd claims run --paper ren2024 --jobs 2               run a paper's
+  iclgd claims run --model mine/ --tier minutes           what of this holds for a model of yours
+  iclgd claims show ren2024.thm31                         one in full
 """
+WHICH = (
+    click.option("--paper", default="", help="Of one paper, for instance ren2024."),
+    click.option(
+        "--tier", default="", metavar="TIER", help="Those that take seconds, minutes or hours; several with commas."
+    ),
+    click.option("--stands", default="", help="Those that hold, fail, depend or are open, as the ledger says."),
+    click.option("--match", default="", help="Those whose name, sentence or note has this in it."),
+    click.option("--json", "as_json", is_flag=True, help="Print as JSON."),
+)
+
+
+def which(command):  # type: ignore[no-untyped-def]
+    """The options that choose claims."""
+    for option in reversed(WHICH):
+        command = option(command)
+    return command
+
+
+def chosen_names(names: tuple[str, ...], paper: str, tier: str, stands: str, match: str) -> list[str]:
+    """Claims by name, or those that have everything that is asked for."""
+    for one in filter(None, tier.split(",")):
+        if one not in TIERS:
+            raise Refusal(f'`tier` takes {", ".join(TIERS)}; "{one}" is none of them.')
+    for name in names:
+        CLAIMS[name]  # a wrong name is refused before anything is run
+    found = []
+    for name in dict.fromkeys(names) or CLAIMS:
+        try:
+            claim = CLAIMS[name]
+        except Refusal:  # a stranger's that cannot be loaded: the list says so
+            continue
+        wanted = (
+            not paper or claim.paper == paper,
+            not tier or claim.tier in tier.split(","),
+            claim.stands.startswith(stands),
+            match.lower() in f"{name} {claim.says} {claim.note}".lower(),
+        )
+        if all(wanted):
+            found.append(name)
+    if not found:
+        raise Refusal("no claim has all of that; `iclgd claims` lists them.")
+    return found
 
 
 @click.group(invoke_without_command=True, epilog=EXAMPLES)
+@which
 @click.pass_context
-def command(context: click.Context) -> None:
-    """Sentences of the papers, made executable: list them, or run them."""
-    if context.invoked_subcommand is None:
-        rows = [[name, *_told(name)] for name in CLAIMS]
-        say(Table(["claim", "source", "expected", "cost", "what it says"], rows).text(window()))
+def command(context: click.Context, paper: str, tier: str, stands: str, match: str, as_json: bool) -> None:
+    """Sentences of the papers, made executable: list them with what was last measured, show one, or run them.
+
+    A line has what the ledger says of a sentence (holds, fails, depends, open) and whether a run confirmed it (✓), did
+    not (✗) or was not done (·). A sentence that fails, and is said to fail, is as it should be.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    lines = [of_kept(CLAIMS[name]) for name in chosen_names((), paper, tier, stands, match)]
+    if as_json:
+        say(json.dumps(finite([plain(line) for line in lines]), ensure_ascii=False, allow_nan=False))
+        return
+    say(listing(lines, min(window() or WIDTH, WIDTH)))
+    for name, why in unloadable():
+        say(f"! {name}  {why}")
 
 
-def _told(name: str) -> list[str]:
-    """Source, number to expect, cost, sentence; of a claim that cannot be loaded, why."""
-    try:
-        claim = CLAIMS[name]
-    except Refusal as refusal:
-        return ["", "", "", str(refusal)]
-    return [claim.source, str(claim.expect), claim.cost, claim.says]
+def unloadable() -> list[tuple[str, str]]:
+    """Claims of other packages that cannot be loaded, and why."""
+    found = []
+    for name in CLAIMS:
+        try:
+            CLAIMS[name]
+        except Refusal as refusal:
+            found.append((name, str(refusal)))
+    return found
+
+
+@command.command("show")
+@click.argument("name", metavar="ID")
+def show_command(name: str) -> None:
+    """One claim in full: sentence, source, evidence, cells, the command that repeats it, BibTeX."""
+    say(in_full(CLAIMS[name]))
 
 
 @command.command("run")
 @click.argument("names", nargs=-1, metavar="[ID]...")
+@which
+@click.option("--model", default="", help="Ask this model what is asked of a model, and print its scorecard.")
 @click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="For what is drawn at random."
+    "--data", type=click.Path(path_type=Path), default=None, help="Folder with <task>/<split> files (or ICLGD_DATA)."
 )
-def run_command(names: tuple[str, ...], seed: int) -> None:
-    """Run claims, or all of them: expected, measured, verdict. The exit status is 1 when one fails or errs."""
-    for name in names:
-        CLAIMS[name]  # a wrong name is refused before anything is run
-    rows = [[name, *_ran(name, seed)] for name in dict.fromkeys(names) or CLAIMS]
-    say(Table(["claim", "source", "expected", "measured", "verdict", "what it says"], rows).text(window()))
-    if any(verdict != "holds" for *_, verdict, _ in rows):
+@click.option("--jobs", default=1, type=AtLeastOne(), metavar="N", help="Processes to use.  [default: 1]")
+@click.option(
+    "--store", default=None, metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
+)
+@click.option(
+    "--keep", "keeping", is_flag=True, help="Keep the verdicts in this package, for the list and the documents."
+)
+@click.option("--verify", is_flag=True, help="Run every cell anew and compare numbers, too, with the verdicts kept.")
+def run_command(
+    names: tuple[str, ...],
+    paper: str,
+    tier: str,
+    stands: str,
+    match: str,
+    as_json: bool,
+    model: str,
+    data: Path | None,
+    jobs: int,
+    store: str | None,
+    keeping: bool,
+    verify: bool,
+) -> None:
+    """Run claims, by name or by what they have in common; without any, those that take seconds.
+
+    Cells are kept in the store and never run twice. The exit status is 1 where a claim is not as the ledger says, errs,
+    or has another verdict than the one kept.
+    """
+    from iclgd.claims.ledger import Asked
+    from iclgd.store.cells import default_store
+
+    if not any((names, paper, tier, stands, match, model)):
+        tier = "seconds"
+    wanted = chosen_names(names, paper, tier, stands, match)
+    if model:
+        wanted = [name for name in wanted if "model" in CLAIMS[name].needs]
+    asked = Asked(model, data.resolve() if data else None)
+    with tempfile.TemporaryDirectory() as fresh:
+        place = Path(fresh) if verify else Path(store) if store else default_store()
+        rows = _ran(wanted, place, asked, jobs)
+    about = Path(model).name if Path(model).exists() and model else model  # a folder by its name
+    lines = [_line(row, about, verify) for row in rows]
+    if keeping:
+        keep(rows, about)
+    if as_json:
+        say(json.dumps(finite([plain(line) for line in lines]), ensure_ascii=False, allow_nan=False))
+    elif model:
+        found = {row.claim.name: row.judgement for row in rows if row.judgement is not None}
+        say(scorecard([row.claim for row in rows], about, found))
+    else:
+        say(listing(lines, min(window() or WIDTH, WIDTH)))
+    if any(line.red for line in lines if not model or line.state == "error"):
         sys.exit(1)
 
 
-def _ran(name: str, seed: int) -> list[str]:
-    """Source, number to expect, what was measured, whether that is what the sentence says, the sentence."""
-    try:
-        claim = CLAIMS[name]
-    except Refusal as refusal:
-        return ["", "", "", "errs", str(refusal)]
-    with working(f"running {name}"):
-        try:
-            measured = claim.run(seed)
-        except Exception as error:  # one claim that errs does not keep the others from being run
-            return [claim.source, str(claim.expect), "", "errs", f"{type(error).__name__}: {error}"]
-    verdict = "holds" if claim.expect.holds(measured) else "fails"
-    return [claim.source, str(claim.expect), number(measured, 4), verdict, claim.says]
+def _ran(names: list[str], store: Path, asked: "Asked", jobs: int) -> "list[Row]":
+    from iclgd.claims.ledger import run_claims
+    from iclgd.report.terminal import cell_progress
+    from iclgd.running import Where
+
+    with cell_progress() as progress:
+        return run_claims(names, Where(store), asked, jobs=jobs, progress=progress)
+
+
+def _line(row: "Row", model: str, verify: bool) -> Line:
+    """A row as it is shown; one whose verdict is not the one kept is red."""
+    line = Line(row.claim, row.state, row.judgement, row.reason, row.seconds)
+    if why := changed(row, kept(row.claim, model), verify):
+        return replace(line, state="not as we say", reason=why)
+    return line

@@ -26,3 +26,10 @@ for _name, _builder, _summary in (
     ("zero", "zero", "0, whatever was shown; always in the table."),
 ):
     REFERENCES.add(_name, f"iclgd.small.references:{_builder}", _summary)
+
+IDENTITIES: Registry[Any] = Registry("identity", "iclgd identities --help", "iclgd.identities", home="iclgd.labs")
+"""Equations that hold exactly, or to what chance leaves, by name: a function of a seed that gives what is left over.
+
+It draws its own sizes and inputs, computes both sides by the functions that everything else here uses, and returns
+numbers by name: ``residual`` is how far apart the sides are, relative to the largest number met.
+"""

@@ -118,6 +118,28 @@ def writable(at: Float[Tensor, "*batch point coordinate"]) -> Bool[Tensor, "*bat
     return length[..., 0] + length[..., 1:].amax(-1) - score.amax(-1) <= SPREAD
 
 
+def taylor(x: Float[Tensor, "*batch token dim"], terms: int) -> Float[Tensor, "*batch token feature"]:
+    """φ(x), the products of x_i^a / √a! over coordinates, a < terms: φ(x)·φ(y) is ∏ Σ_a (x_i y_i)^a / a!, exp's series.
+
+    A function of x alone, unlike a root of a Gram matrix; terms^dim numbers, so for short vectors of few dimensions.
+    """
+    powers = torch.arange(terms, dtype=x.dtype)
+    scaled = x[..., None] ** powers / torch.exp(torch.lgamma(powers + 1) / 2)  # *batch token dim term
+    features = torch.ones_like(x[..., :1])
+    for one in scaled.unbind(-2):
+        features = (features[..., :, None] * one[..., None, :]).flatten(-2)
+    return features
+
+
+def taylor_terms(largest: float) -> int:
+    """How many terms of exp's series at ±``largest`` leave less than a double's rounding."""
+    terms, term = 1, largest
+    while term > torch.finfo(torch.float64).eps * math.exp(-largest):
+        terms += 1
+        term *= largest / terms
+    return terms + 1
+
+
 def directions(features: int, dim: int, generator: torch.Generator) -> Float[Tensor, "feature dim"]:
     return torch.randn(features, dim, generator=generator, dtype=torch.float64)
 

@@ -1,0 +1,153 @@
+"""Dai et al. 2022, "Why Can GPT Learn In-Context?" (arXiv 2212.10559), as the review and the slides quote it."""
+
+from iclgd.claims.claim import Place, Published, claim, exact, identity, number
+from iclgd.claims.expect import Above, AtMost, Together, Within
+from iclgd.claims.reading import difference, estimate, recall_by_task
+from iclgd.claims.studies import FEW, STRONG
+
+QUOTED = "natan2023"
+BIG = "a 1.3B base model with other templates, one seed, rates chosen on the evaluation set"
+GD = {"learner": "gd 0.001", "metric": "SimAOU"}
+
+exact(
+    "dai2022.dual-form",
+    "A linear map changed by outer products is itself plus linear attention: (W₀ + Σ e ⊗ x) q = W₀ q + "
+    "LinearAttn(E, X, q).",
+    Place(QUOTED, "eq. 2–4"),
+    "dual-form",
+)
+exact(
+    "dai2022.error-signals",
+    "The error signals are the output gradients times minus the learning rate.",
+    Place(QUOTED, "below eq. 3"),
+    "signals-are-gradients",
+)
+exact(
+    "dai2022.sgd-is-attention",
+    "SGD with one example a step is linear attention to its own error signals.",
+    Place(QUOTED, "eq. 4"),
+    "sgd-is-attention",
+    limit=1e-11,
+)
+exact(
+    "dai2022.icl-is-zsl-plus-update",
+    "Reading with linear attention is a zero-shot map plus an update: F_ICL(q) = (W_ZSL + ΔW_ICL) q.",
+    Place("ren2024", "slide 3"),
+    "icl-and-ft-updates",
+    "icl",
+    1e-11,
+)
+exact(
+    "dai2022.ft-is-zsl-plus-update",
+    "So is finetuning keys and values: F_FT(q) = (W_ZSL + ΔW_FT) q.",
+    Place("ren2024", "slide 3"),
+    "icl-and-ft-updates",
+    "finetuned",
+    1e-11,
+)
+claim(
+    "dai2022.random-scores-nothing",
+    "Random updates score next to nothing.",
+    Place("dai2022", "§4.3, the random baseline; quoted by Deutch 2023, §3.1"),
+    Together({"random": Within(0.0, 0.02), "uniform": Within(0.0, 0.03), "size": AtMost(1e-9, each=True)}),
+    identity("vector-nulls", 5),
+    number("random", "uniform", "size"),
+    of="mean cosine to a learner's update; length compared with it",
+    published=Published("−.002 to .003"),
+)
+claim(
+    "dai2022.updates-are-alike",
+    "Reading and finetuning change attention outputs in the same direction: SimAOU is above that of random directions.",
+    Place(QUOTED, "last paragraph; table 3 of the paper"),
+    Above(0.0),
+    FEW,
+    difference(GD, GD | {"null": "random"}),
+    tier="minutes",
+    needs=("model",),
+    of="SimAOU of gd less that of random directions",
+    published=Published("SimAOU_norm .08 to .28", BIG),
+)
+claim(
+    "dai2022.alike-beyond-nulls",
+    "They are more alike than reading is to another query's update, and than it is to training on wrong labels.",
+    Place(QUOTED, "last paragraph, audited"),
+    Together({"another query's": Above(0.0), "wrong labels": Above(0.0)}),
+    FEW,
+    lambda study: {
+        "another query's": difference(GD, GD | {"null": "other-query"})(study),
+        "wrong labels": difference(GD, GD | {"null": "wrong-labels"})(study),
+    },
+    tier="minutes",
+    needs=("model",),
+    stands="fails",
+    note="The papers give neither null.",
+)
+claim(
+    "dai2022.same-functions",
+    "A finetuned model answers more like the model that read the demonstrations than the model as it was does.",
+    Place(QUOTED, "last paragraph: 'analogous functions'"),
+    Above(0.0),
+    FEW,
+    difference({"learner": "gd 0.001", "metric": "agreement"}, {"learner": "zero-shot", "metric": "agreement"}),
+    tier="minutes",
+    needs=("model",),
+    stands="fails",
+)
+claim(
+    "dai2022.simam-rises",
+    "Finetuning brings attention maps nearer to those of reading: SimAM rises.",
+    Place("dai2022", "table 4; Deutch 2023, §2.3"),
+    Above(0.0),
+    FEW,
+    difference({"learner": "gd 0.001", "metric": "SimAM"}, {"learner": "zero-shot", "metric": "SimAM"}),
+    tier="minutes",
+    needs=("model",),
+    stands="open",
+    published=Published(".338 to .442 on average of six tasks", BIG),
+)
+claim(
+    "dai2022.rec2ftp",
+    "Reading recovers what finetuning corrects: Rec2FTP is above what reading corrects anyway, on every task.",
+    Place("dai2022", "table 2"),
+    Above(0.0),
+    STRONG,
+    recall_by_task("gd 0.001"),
+    tier="hours",
+    gpu=True,
+    needs=("model", "data"),
+    stands="depends on the task",
+    published=Published("85.6% on average", f"no base rate there; {BIG}"),
+)
+claim(
+    "dai2022.rec2ftp-without-a-base-rate",
+    "A high Rec2FTP shows that the two learners correct the same queries.",
+    Place("dai2022", "table 2, audited"),
+    Above(0.01),
+    identity("recall-by-chance", 5),
+    number("over base"),
+    stands="fails",
+    of="Rec2FTP less its base rate where finetuning is blind to which queries it corrects",
+    note="Where reading corrects nine in ten wrong queries, a learner that corrects some by lot has a Rec2FTP of .9.",
+)
+claim(
+    "dai2022.attention-ranks",
+    "Reading and finetuning attend to the same training tokens: Kendall's τ is about .19.",
+    Place("dai2022", "table 5"),
+    Within(0.19, 0.05),
+    STRONG,
+    estimate("label", learner="gd 0.001", metric="tau"),
+    tier="hours",
+    gpu=True,
+    needs=("model", "data"),
+    stands="fails",
+    bounds=(-1.0, 1.0),
+    published=Published(".193 on average", BIG),
+)
+claim(
+    "dai2022.ranks-of-noise",
+    "Kendall's τ of attention that has nothing to do with training is 0.",
+    Place("dai2022", "table 5, random"),
+    Together({"noise": Within(0.0, 0.02), "itself": Within(1.0, 1e-9, True), "reverse": Within(-1.0, 1e-9, True)}),
+    identity("ranks-of-noise"),
+    number("noise", "itself", "reverse"),
+)

@@ -1,0 +1,189 @@
+"""Deutch et al. 2023 on language models: what normalisation, untrained weights and layer causality do to likeness."""
+
+from iclgd.claims.claim import Measure, Place, Published, claim
+from iclgd.claims.expect import Above, AtLeast, AtMost, Below, Signs, Together, Within
+from iclgd.claims.reading import (
+    alphas,
+    difference,
+    differences_by_task,
+    estimate,
+    gradient_ratio,
+    halves,
+    tokens_over,
+    untrained_less_trained,
+)
+from iclgd.claims.studies import FEW, FEW_UNTRAINED, STRONG, STRONG_READ
+
+BIG = "a 1.3B base model, rates chosen task by task on the evaluation set"
+GD, LCGD = {"learner": "gd 0.001"}, {"learner": "lcgd 0.001"}
+HOURS = {"tier": "hours", "gpu": True, "needs": ("model", "data")}
+MINUTES = {"tier": "minutes", "needs": ("model",)}
+TABLE_3 = {"sst2": 55.43, "sst5": 102.95, "mr": 113.39, "subj": 129.23, "agnews": 237.72, "cb": 295.80}
+
+
+def at(where: str) -> Place:
+    return Place("deutch2023", where)
+
+
+def above(one: str, metric: str, two: str) -> Measure:
+    return differences_by_task({"learner": one, "metric": metric}, {"learner": two, "metric": metric})
+
+
+claim(
+    "deutch2023.normalisation-inflates",
+    "Normalising outputs before the difference is taken raises the scores of real models.",
+    at("§3.1, table 2"),
+    Above(0.0),
+    FEW,
+    difference(GD | {"metric": "SimAOU_norm"}, GD | {"metric": "SimAOU"}),
+    of="SimAOU_norm less SimAOU, gd",
+    published=Published(".187 against .102 on average of six tasks", BIG),
+    **MINUTES,
+)
+claim(
+    "deutch2023.untrained-has-no-icl",
+    "Untrained models do not learn in context: after reading they answer as if by lot.",
+    at("abstract, §3.3"),
+    Within(0.5, 0.1),
+    FEW_UNTRAINED,
+    estimate(None, init="random", learner="icl", metric="accuracy"),
+    of="accuracy of an untrained model after reading",
+    bounds=(0.0, 1.0),
+    **MINUTES,
+)
+claim(
+    "deutch2023.alpha",
+    "GD's and LCGD's updates of attention maps have little in common: their α is .1 to .2.",
+    at("B.1, fig. 2"),
+    Within(0.15, 0.1),
+    FEW,
+    alphas("prompt"),
+    stands="open",
+    of="α",
+    bounds=(-1.0, 1.0),
+    published=Published("about .1 to .2 on most tasks", BIG),
+    **MINUTES,
+)
+claim(
+    "deutch2023.gradient-norms",
+    "LCGD's gradients are larger than gradient descent's, in every layer.",
+    at("appendix C"),
+    AtLeast(1.0),
+    FEW,
+    gradient_ratio,
+    of="the least ratio of any layer, means over demonstrations",
+    **MINUTES,
+)
+claim(
+    "deutch2023.untrained-simaou",
+    "Untrained models reach trained ones in SimAOU.",
+    at("table 1"),
+    AtLeast(0.0),
+    STRONG,
+    untrained_less_trained("SimAOU"),
+    stands="depends on the task",
+    published=Published("table 1", "its untrained rows very likely are SimAOU_norm, and AG News is missing"),
+    **HOURS,
+)
+claim(
+    "deutch2023.untrained-simam-delta",
+    "Untrained models reach trained ones in SimAM_Δ.",
+    at("table 1"),
+    AtLeast(0.0),
+    STRONG,
+    untrained_less_trained("SimAM_delta"),
+    stands="open",
+    published=Published(".05 to .26 untrained, .14 to .31 trained", BIG),
+    **HOURS,
+)
+claim(
+    "deutch2023.lcgd-simaou",
+    "LCGD is above gradient descent in SimAOU on all six tasks.",
+    at("table 2"),
+    Signs(6),
+    STRONG,
+    above("lcgd 0.001", "SimAOU", "gd 0.001"),
+    stands="open",
+    published=Published(".167 against .102 on average", BIG),
+    note="At one rate, 10⁻³: the papers choose rates task by task.",
+    **HOURS,
+)
+claim(
+    "deutch2023.lcgd-simaou-norm",
+    "LCGD is above gradient descent in SimAOU_norm on all six tasks.",
+    at("table 2"),
+    Signs(6),
+    STRONG,
+    above("lcgd 0.001", "SimAOU_norm", "gd 0.001"),
+    stands="open",
+    published=Published(".279 against .185 on average", BIG),
+    **HOURS,
+)
+claim(
+    "deutch2023.lcgd-simam-delta",
+    "LCGD is above gradient descent in SimAM_Δ on five tasks, all but AG News.",
+    at("table 2"),
+    Signs(5),
+    STRONG,
+    above("lcgd 0.001", "SimAM_delta", "gd 0.001"),
+    stands="open",
+    published=Published(".337 against .267 on average", BIG),
+    **HOURS,
+)
+claim(
+    "deutch2023.lcgd-simam-lower",
+    "LCGD's SimAM is lower than gradient descent's.",
+    at("table 2"),
+    Below(0.0),
+    STRONG,
+    difference(LCGD | {"metric": "SimAM"}, GD | {"metric": "SimAM"}, "label"),
+    published=Published(".283 against .435 on average", BIG),
+    **HOURS,
+)
+claim(
+    "deutch2023.lcgd-over-untrained",
+    "LCGD on a trained model is above gradient descent on an untrained one in SimAM_Δ, on all tasks.",
+    at("§4.5"),
+    Below(0.0),
+    STRONG,
+    untrained_less_trained("SimAM_delta", "lcgd 0.001"),
+    stands="open",
+    published=Published(".26 to .43 against .05 to .26", BIG),
+    **HOURS,
+)
+claim(
+    "deutch2023.by-layer",
+    "In SimAM_Δ LCGD leads in the first half of the layers and gradient descent in the middle.",
+    at("B.2, fig. 3"),
+    Together({"first third": Above(0.0), "middle third": Below(0.0)}),
+    STRONG,
+    halves("SimAM_delta"),
+    stands="open",
+    of="LCGD less GD, by thirds of the layers",
+    published=Published("layers 1–8: .21 to .61 against −.21 to .29; 13–18: .25 to .51 against .49 to .69", BIG),
+    **HOURS,
+)
+claim(
+    "deutch2023.table-3-tokens",
+    "The 'tokens' of table 3 are tokens.",
+    at("appendix A, table 3"),
+    Within(1.0, 0.2),
+    STRONG_READ,
+    tokens_over(TABLE_3),
+    stands="fails",
+    of="tokens of a demonstration with its template, over those printed",
+    note="They are characters: the notebook takes the length of a text (MR 114.0, AG News 237.4 characters).",
+    **HOURS,
+)
+claim(
+    "deutch2023.lcgd-at-chance",
+    "LCGD, at the rates of the paper, learns the tasks: its accuracy is above the model's own.",
+    at("table 2, audited"),
+    AtMost(0.0),
+    STRONG,
+    difference(GD | {"metric": "accuracy"}, LCGD | {"metric": "accuracy"}, "prompt"),
+    stands="open",
+    of="accuracy of gd less that of lcgd",
+    note="Logs in the authors' repository imply chance on three tasks of six.",
+    **HOURS,
+)

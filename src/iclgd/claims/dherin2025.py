@@ -1,0 +1,65 @@
+"""Dherin et al. 2025, "Learning without training: The implicit dynamics of in-context learning" (arXiv 2507.16003)."""
+
+from iclgd.claims.claim import Place, claim, exact, identity, number
+from iclgd.claims.expect import AtLeast, AtMost, Together
+
+exact(
+    "dherin2025.rank-one-patch",
+    "Deleting a context and adding a patch of rank one to the weights behind attention leaves the block's output.",
+    Place("dherin2025", "theorem 2.2"),
+    "rank-one-patch",
+)
+exact(
+    "dherin2025.rank",
+    "The patch has rank one.",
+    Place("dherin2025", "theorem 2.2"),
+    "rank-one-patch",
+    "rank",
+)
+exact(
+    "dherin2025.with-a-skip",
+    "With a skip connection the last bias takes part of the patch.",
+    Place("dherin2025", "theorem B.2"),
+    "rank-one-patch",
+    "skip",
+)
+claim(
+    "dherin2025.skip-needs-the-bias",
+    "Without the bias the patch does not suffice there.",
+    Place("dherin2025", "theorem B.2"),
+    AtLeast(0.01, each=True),
+    identity("rank-one-patch"),
+    number("skip, weights only"),
+    chosen_after=True,
+)
+claim(
+    "dherin2025.descent-is-evidence",
+    "That reading's patches follow gradient descent on linear losses shows that it learns: random paths do not.",
+    Place("dherin2025", "§3, audited"),
+    AtLeast(1e-6, each=True),
+    identity("any-path-is-descent"),
+    number("residual"),
+    stands="fails",
+    of="how far a random path is from the same recursion",
+    note="Any path of matrices is gradient descent on tr(ΔᵀW).",
+)
+claim(
+    "dherin2025.convergence-is-evidence",
+    "That patches converge as tokens are read shows that the model learned to: untrained blocks do not do it.",
+    Place("dherin2025", "§3, audited"),
+    AtLeast(-0.5),
+    identity("patches-converge", 5),
+    number("slope"),
+    stands="fails",
+    of="log-log slope of the patches' differences in an untrained block",
+    note="An average over n tokens moves by 1/n: the slope is −1.",
+)
+claim(
+    "dherin2025.not-unique",
+    "Patches of tokens one by one and of all at once differ, and make the same output.",
+    Place("dherin2025", "prop. 2.6, corollary C.3"),
+    Together({"one by one": AtLeast(0.05, each=True), "same output": AtMost(1e-12, each=True)}),
+    identity("patches-converge", 5),
+    number("one by one", "same output"),
+    chosen_after=True,
+)

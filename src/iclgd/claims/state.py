@@ -1,0 +1,227 @@
+"""The state of the question: a few sentences, each resting on claims of the ledger, under what the ledger says of them.
+
+A line of a section may rest only on claims that stand as the section says; `pages.state` shows what was measured.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Stand:
+    """One sentence on the question, and the claims it rests on."""
+
+    section: str
+    says: str
+    claims: tuple[str, ...]
+
+
+SECTIONS = {  # name → title and what it means; docs/state.md has them as headings
+    "exact": ("Exact", "Algebra: it holds for any inputs, and often for any weights, trained or not."),
+    "holds": ("Holds", "Measured, and confirmed where it was measured."),
+    "fails": ("Fails", "Said in this literature, or meant to be shown by it; measured, and not so."),
+    "depends": ("Depends", "True in some settings and false in others."),
+    "open": ("Open", "Measured without a verdict to confirm, or not yet measured."),
+}
+
+STANDS = (
+    Stand(
+        "exact",
+        "A layer of linear attention with the right weights is one step of gradient descent on a linear regression "
+        "over the demonstrations; the same layer again is the next step, and variants are GD++, preconditioned and "
+        "functional gradient descent.",
+        (
+            "vonoswald2023.step-on-every-token",
+            "vonoswald2023.step-on-the-test-token",
+            "vonoswald2023.k-layers-k-steps",
+            "vonoswald2023.gdpp-layers",
+            "vonoswald2023.separate-tokens",
+            "ahn2023.layer-is-preconditioned",
+            "cheng2024.functional-gd",
+        ),
+    ),
+    Stand(
+        "exact",
+        "Whatever its weights, a linear transformer keeps a linear model that depends on the demonstrations' second "
+        "moment alone. So that a trained one looks like a gradient step is no discovery.",
+        ("vladymyrov2024.implicit-linear-model", "vladymyrov2024.moment-is-enough"),
+    ),
+    Stand(
+        "exact",
+        "Training a linear map by SGD is linear attention to its error signals; reading is a zero-shot map plus an "
+        "update.",
+        (
+            "dai2022.dual-form",
+            "dai2022.error-signals",
+            "dai2022.sgd-is-attention",
+            "dai2022.icl-is-zsl-plus-update",
+            "dai2022.ft-is-zsl-plus-update",
+        ),
+    ),
+    Stand(
+        "exact",
+        "Softmax attention is one gradient step on a kernel model built for the query at hand, for any weights.",
+        (
+            "ren2024.thm31",
+            "ren2024.thm31-taylor",
+            "ren2024.thm31-large-scores",
+            "ren2024.thm31-any-weights",
+            "ren2024.rate-cancels",
+            "ren2024.siamese",
+            "ren2024.relu",
+            "ren2024.chain",
+        ),
+    ),
+    Stand(
+        "exact",
+        "A context is a patch of rank one to the weights behind attention, for any block.",
+        ("dherin2025.rank-one-patch", "dherin2025.rank", "dherin2025.with-a-skip", "dherin2025.not-unique"),
+    ),
+    Stand(
+        "exact",
+        "Layers with a state that is trained as they read (delta rule, mesa layer, test-time training) are SGD, ridge "
+        "regression or linear attention.",
+        (
+            "yang2024.delta-is-sgd",
+            "yang2024.gated-delta",
+            "yang2024.chunks",
+            "vonoswald2023b.mesa",
+            "mesanet2025.conjugate-gradients",
+            "sun2024.linear-attention-is-batch-gd",
+            "sun2024.linear-attention-is-sgd",
+            "liu2026.ascent-is-minus-descent",
+        ),
+    ),
+    Stand(
+        "exact",
+        "Reading and layer-causal training change a layer without knowing deeper ones; gradient descent does not.",
+        ("deutch2023.icl-is-layer-causal", "deutch2023.gd-is-not", "deutch2023.lcgd-is", "deutch2023.parallel-sum"),
+    ),
+    Stand(
+        "holds",
+        "The best single layer of linear attention is a preconditioned gradient step, and training finds it.",
+        (
+            "ahn2023.best-matrix",
+            "ahn2023.preconditioned",
+            "ahn2023.not-a-rate",
+            "mahankali2023.noisy-rate",
+            "zhang2023.other-length",
+            "vonoswald2023.training-finds-the-step",
+        ),
+    ),
+    Stand(
+        "holds",
+        "Two layers are GD++ rather than gradient descent; curvature is what they gain by.",
+        ("vonoswald2023.curvature-beats-gd", "vonoswald2023.two-layers-are-gdpp"),
+    ),
+    Stand(
+        "holds",
+        "Every head of a pretrained model is its zero-shot part plus one gradient step, which hardly changes when "
+        "every label is wrong.",
+        ("ren2024.thm31-real-heads", "ren2024.feature-map-real", "ren2024.unsupervised-flip"),
+    ),
+    Stand(
+        "holds",
+        "The metric that the case for language models rested on gives a quarter to random vectors; without its "
+        "normalisation they score nothing.",
+        (
+            "deutch2023.noise-quarter",
+            "deutch2023.noise-zero",
+            "deutch2023.norm-sees-size",
+            "deutch2023.simam-punishes-drift",
+            "deutch2023.normalisation-inflates",
+        ),
+    ),
+    Stand(
+        "holds",
+        "In a pretrained model reading and finetuning move attention outputs in a common direction, above random ones.",
+        ("dai2022.updates-are-alike",),
+    ),
+    Stand(
+        "holds",
+        "Full-batch gradient descent ignores the order of demonstrations; reading and sequential training do not.",
+        ("shen2023.order", "shen2023.order-of-reading", "deutch2023.sequential-order", "yang2024.order"),
+    ),
+    Stand(
+        "fails",
+        "That common direction is not shown to be learning: another query's update, or training on wrong labels, is as "
+        "alike.",
+        ("dai2022.alike-beyond-nulls", "dai2022.rec2ftp-without-a-base-rate"),
+    ),
+    Stand(
+        "fails",
+        "The kernel model is no descent: its loss has no minimum, its D changes with the query, and its start is not "
+        "the zero-shot model.",
+        ("ren2024.one-step-is-descent", "ren2024.d-is-constant", "ren2024.w0-is-zero-shot"),
+    ),
+    Stand(
+        "fails",
+        "Printed formulas that are not what their losses give.",
+        (
+            "ren2024.regularised-as-printed",
+            "ren2024.negative-as-printed",
+            "ren2024.thm32-needs-d_o",
+            "natan2023.eq1-as-printed",
+            "fu2023.largest-rate",
+        ),
+    ),
+    Stand(
+        "fails",
+        "Identities taken for evidence: any path of matrices is such a descent, and untrained blocks converge as well.",
+        ("dherin2025.descent-is-evidence", "dherin2025.convergence-is-evidence"),
+    ),
+    Stand(
+        "fails",
+        "Negative samples help a softmax layer because they centre it, not because they are negative; inside a "
+        "pretrained model they do not help.",
+        ("ren2024.negatives-not-centring", "ren2024.beats-one-gd-step", "ren2024.pretrained-negatives"),
+    ),
+    Stand(
+        "fails",
+        "The explanations that the regular-languages report gives for its mismatch: with a fixed language there is "
+        "nothing to learn in context, and with a random sign the layer is a preconditioned step.",
+        ("languages2024.because-apart", "languages2024.because-nonlinear"),
+    ),
+    Stand(
+        "depends",
+        "Whether demonstrations raise a small model's accuracy depends on calibration.",
+        ("brown2020.icl-improves",),
+    ),
+    Stand(
+        "depends",
+        "What augmenting attention and negative samples gain when trained depends on the task.",
+        ("ren2024.panel-centre", "ren2024.panel-right-all"),
+    ),
+    Stand(
+        "depends",
+        "How well a layer tells members of a regular language depends on the language.",
+        ("languages2024.75-percent",),
+    ),
+    Stand(
+        "depends",
+        "Whether untrained models reach trained ones in likeness, and whether reading recovers what finetuning "
+        "corrects, depends on the task.",
+        ("deutch2023.untrained-simaou", "dai2022.rec2ftp"),
+    ),
+    Stand(
+        "open",
+        "Whether layer-causal training is more like reading than gradient descent, on real tasks and rates.",
+        (
+            "deutch2023.lcgd-simaou",
+            "deutch2023.lcgd-simaou-norm",
+            "deutch2023.lcgd-simam-delta",
+            "deutch2023.lcgd-over-untrained",
+            "deutch2023.by-layer",
+            "deutch2023.alpha",
+        ),
+    ),
+    Stand(
+        "open",
+        "Whether finetuning brings a model's attention maps nearer to those of reading.",
+        ("dai2022.simam-rises", "deutch2023.untrained-simam-delta"),
+    ),
+    Stand(
+        "open",
+        "Whether a layer behind a network does gradient descent on what the network makes of its inputs.",
+        ("vonoswald2023.deep-representations",),
+    ),
+)

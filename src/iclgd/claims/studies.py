@@ -1,0 +1,42 @@
+"""Studies that many claims read."""
+
+from dataclasses import replace
+
+from iclgd.claims.claim import Read
+
+_FEW = Read(
+    "compare",
+    {
+        "task": ("sentiment",),
+        "k": 8,
+        "queries": 40,
+        "seeds": 3,
+        "init": ("trained", "random"),
+        "metrics": ("SimAOU", "SimAOU_norm", "SimAM", "SimAM_delta", "accuracy", "calibrated", "agreement"),
+        "nulls": ("random", "other-query", "wrong-labels"),
+        "contrast": False,
+        "floor": False,
+    },
+)
+"""Minutes: an embedded task, three draws of eight demonstrations."""
+FEW = replace(_FEW, only={"init": ("trained",)})
+FEW_UNTRAINED = replace(_FEW, only={"init": ("random",), "learner": (None,)})  # asked and reading, never trained
+
+STRONG = Read(
+    "compare",
+    {
+        "task": ("sst2", "sst5", "mr", "subj", "agnews", "cb"),
+        "k": 32,
+        "queries": 100,
+        "truncate": True,
+        "seeds": 5,
+        "rates": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
+        "init": ("trained", "random", "embeddings"),
+        "learners": ("gd", "gd:target=label", "lcgd"),
+        "nulls": ("default", "shuffled-labels"),
+    },
+    only={"init": ("trained", "random"), "learner": (None, "gd 0.001", "lcgd 0.001")},
+)
+"""Hours, or minutes on a GPU: of the published study (six tasks of the papers, five draws of 32 demonstrations, five
+rates, three initialisations) the part at the rate 10⁻³ with trained and untrained weights."""
+STRONG_READ = replace(STRONG, only={"init": ("trained",), "learner": (None,)})

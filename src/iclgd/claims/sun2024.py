@@ -1,0 +1,24 @@
+"""Sun et al. 2024, "Learning to (Learn at Test Time)" (arXiv 2407.04620)."""
+
+from iclgd.claims.claim import Place, exact
+
+exact(
+    "sun2024.linear-attention-is-batch-gd",
+    "A test-time-training layer with a linear model and one batch step from 0 is linear attention.",
+    Place("sun2024", "theorem 1"),
+    "linear-attention-is-sgd",
+    "batch",
+)
+exact(
+    "sun2024.linear-attention-is-sgd",
+    "So is SGD on −⟨Sk, v⟩, one token a step.",
+    Place("sun2024", "theorem 1"),
+    "linear-attention-is-sgd",
+)
+exact(
+    "sun2024.decay-is-l2",
+    "A decay of the state is an L2 term in the loss.",
+    Place("sun2024", "§2, ours"),
+    "linear-attention-is-sgd",
+    "decay",
+)

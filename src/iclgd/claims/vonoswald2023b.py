@@ -1,0 +1,11 @@
+"""von Oswald et al. 2023, "Uncovering mesa-optimization algorithms in Transformers" (arXiv 2309.05858)."""
+
+from iclgd.claims.claim import Place, exact
+
+exact(
+    "vonoswald2023b.mesa",
+    "The mesa layer is, at every time, ridge regression on what was read.",
+    Place("deutch2023", "appendix D; eq. 8 of the paper"),
+    "mesa-is-ridge",
+    limit=1e-11,
+)

@@ -1,0 +1,1 @@
+"""Identities of small models: what the papers write down, computed both ways."""

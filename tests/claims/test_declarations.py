@@ -1,0 +1,124 @@
+"""What is declared: sources that are known, needs that are true, readings that exist, and nothing heavy imported."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import iclgd
+from iclgd.claims import kept as kept_
+from iclgd.claims import pages
+from iclgd.claims.claim import CLAIMS, TIERS
+from iclgd.claims.kept import FOLDER, kept
+from iclgd.claims.ledger import Asked, cells_of, spec_of
+from iclgd.claims.papers import PAPERS
+from iclgd.claims.state import SECTIONS, STANDS
+from iclgd.errors import Refusal
+
+OWN = pages.own()
+EMBEDDED = {"sentiment", "kinds", "continents"}
+
+
+def test_there_are_130_claims_and_more():
+    assert len(OWN) >= 130
+
+
+@pytest.mark.parametrize("claim", OWN, ids=lambda claim: claim.name)
+def test_a_claim_is_a_sentence_with_a_source_and_a_tier(claim):
+    assert claim.says.endswith(".")
+    assert claim.source.document in PAPERS
+    assert claim.source.where
+    assert claim.tier in TIERS
+    assert claim.paper in PAPERS
+    assert str(claim.expect)
+
+
+@pytest.mark.parametrize("claim", OWN, ids=lambda claim: claim.name)
+def test_what_a_claim_reads_exists_and_needs_what_it_says(claim):
+    specs = [spec_of(read, Asked()) for read in claim.reads]
+    assert all(cells_of(read, Asked()) for read in claim.reads)
+    assert ("model" in claim.needs) == any("model" in type(spec).model_fields for spec in specs)
+    tasks = {task for spec in specs for task in _tasks(spec) if not task.endswith(".json")}
+    assert ("data" in claim.needs) == bool(tasks - EMBEDDED)
+
+
+def _tasks(spec) -> tuple[str, ...]:
+    if "model" not in type(spec).model_fields:  # a regression is no text
+        return ()
+    return (spec.task,) if isinstance(spec.task, str) else spec.task
+
+
+def test_what_takes_seconds_needs_nothing():
+    assert not [claim.name for claim in OWN if claim.tier == "seconds" and claim.needs]
+
+
+def test_a_kept_verdict_is_of_a_claim_that_is_there():
+    for path in FOLDER.glob("*.json"):
+        assert set(json.loads(path.read_text(encoding="utf-8"))) <= {claim.name for claim in OWN}, path.name
+
+
+def test_every_claim_that_takes_seconds_has_a_kept_verdict():
+    assert not [claim.name for claim in OWN if claim.tier == "seconds" and kept(claim) is None]
+
+
+def test_a_sentence_on_the_state_of_the_question_rests_on_claims_that_stand_as_it_says():
+    for stand in STANDS:
+        said = {CLAIMS[name].stands.split()[0] for name in stand.claims}
+        wanted = "holds" if stand.section == "exact" else stand.section
+        assert said == {wanted}, stand.says
+
+
+def test_what_is_called_exact_is_judged_seed_by_seed():
+    for stand in STANDS:
+        if stand.section == "exact":
+            for name in stand.claims:
+                expect = CLAIMS[name].expect
+                assert all(part.each for part in getattr(expect, "parts", {"": expect}).values()), name
+
+
+def test_a_sentence_of_which_no_claim_was_run_stands_among_the_open_ones(monkeypatch, tmp_path):
+    asked = STANDS[0].claims[0].partition(".")[2]
+    assert asked in pages.answered(["state", "exact"])
+    monkeypatch.setattr(kept_, "FOLDER", tmp_path)  # nothing was ever run
+    kept_._file.cache_clear()
+    assert asked not in pages.answered(["state", "exact"])
+    assert "Expected, not yet run (exact): A layer of linear attention" in pages.answered(["state", "open"])
+    kept_._file.cache_clear()
+
+
+def test_the_page_of_the_state_has_every_section():
+    text = (Path(__file__).parents[2] / "docs/state.md").read_text(encoding="utf-8")
+    for name, (title, _) in SECTIONS.items():
+        assert f"## {title}\n" in text
+        assert f"<!-- fill ledger state {name} -->" in text
+
+
+def test_every_link_to_a_claim_leads_to_its_entry():
+    docs = Path(__file__).parents[2] / "docs"
+    there = (docs / "claims.md").read_text(encoding="utf-8")
+    for claim in OWN:
+        assert there.count(f'<a id="{pages.anchor(claim.name)}"></a>') == 1
+
+
+@pytest.mark.parametrize("words", [["nothing"], ["state", "nothing"], ["table", "nobody2020"]])
+def test_a_block_that_asks_the_ledger_for_what_it_has_not_is_refused(words):
+    with pytest.raises(Refusal):
+        pages.answered(words)
+
+
+def test_listing_all_claims_imports_nothing_heavy():
+    code = (
+        "import sys; from iclgd.cli import main; main(['claims'])\n"
+        "heavy = {'torch', 'transformers', 'scipy', 'pandas', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    path = str(Path(iclgd.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stdout.splitlines()[-1].endswith(("as we say", "not", "not run", "errors"))

@@ -1,0 +1,107 @@
+"""What claims read from studies of language models and of trained layers, on studies that take a moment."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from iclgd.claims import reading, ren2024_modified
+from iclgd.claims.claim import CLAIMS, Read
+from iclgd.claims.ledger import Asked, cells_of, run_claims
+from iclgd.claims.pages import own
+from iclgd.claims.studies import FEW, FEW_UNTRAINED, STRONG, STRONG_READ
+from iclgd.lab import LABS
+from iclgd.running import Where, run_study
+from little import little_model, little_task
+
+STUDIES = (FEW, FEW_UNTRAINED, STRONG, STRONG_READ)
+OF_MODELS = [claim.name for claim in own() if claim.reads[0] in STUDIES]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    made = tmp_path_factory.mktemp("readers")
+    little_model(made / "tiny")
+    for name, words in (("sst2", ("Negative", "Positive")), ("mr", ("good", "bad"))):
+        little_task(made, name, words)
+    return made
+
+
+@pytest.fixture(scope="module")
+def small(place):
+    """The studies of the ledger, on a tiny model and two little tasks."""
+    tasks = tuple(str(place / f"{name}.yaml") for name in ("sst2", "mr"))
+    few = {"task": tasks, "k": 3, "queries": 4, "seeds": 2, "rates": (1e-3,), "init": ("trained", "random")}
+    quick = {"learners": ("gd", "lcgd"), "nulls": ("random", "other-query", "wrong-labels"), "floor": False}
+    return Read("compare", {**STRONG.fields, **few, **quick, "model": str(place / "tiny")})
+
+
+@pytest.fixture
+def asked(small, monkeypatch):
+    """The claims about language models, asked of the tiny one."""
+    things = dict(CLAIMS._known)
+    for name in OF_MODELS:
+        own_cells = replace(small, only=CLAIMS[name].reads[0].only)
+        things[name] = replace(CLAIMS[name], reads=(own_cells,), needs=("model",))
+    monkeypatch.setattr(CLAIMS, "_things", things)
+
+
+def test_every_claim_about_a_language_model_can_be_judged(place, asked):
+    rows = run_claims(OF_MODELS, Where(place / "cells"))
+    assert len(rows) > 20
+    for row in rows:
+        assert row.state != "error", (row.claim.name, row.reason)
+        for finding in row.judgement.findings.values():  # four queries may hold none that training corrects
+            assert np.isfinite(finding.value) or row.claim.name == "dai2022.rec2ftp", (row.claim.name, finding)
+
+
+def test_readings_are_the_arrays_they_name(place, small):
+    study = run_study("compare", LABS["compare"].spec.of(dict(small.fields)), Where(place / "cells"))
+    task = study.spec.task[0]
+
+    def mean(init: str, learner: str, metric: str, seed: int) -> float:
+        (one,) = study.arrays(init=init, learner=learner, metric=metric, null=None, seed=seed, task=task)
+        return float(np.nanmean(one.at(position="label").values))
+
+    found = reading.untrained_less_trained("SimAOU")(study)[task]
+    wanted = [mean("random", "gd 0.001", "SimAOU", s) - mean("trained", "gd 0.001", "SimAOU", s) for s in (0, 1)]
+    assert found == pytest.approx(wanted, abs=1e-6)
+    over = reading.differences_by_task(
+        {"learner": "lcgd 0.001", "metric": "SimAM"}, {"learner": "gd 0.001", "metric": "SimAM"}
+    )(study)[task]
+    gaps = [mean("trained", "lcgd 0.001", "SimAM", s) - mean("trained", "gd 0.001", "SimAM", s) for s in (0, 1)]
+    assert over.mean == pytest.approx(np.mean(gaps), abs=1e-6)
+
+
+def test_words_of_a_demonstration_are_counted_against_what_was_printed(place, small):
+    study = run_study("compare", LABS["compare"].spec.of(dict(small.fields)), Where(place / "cells"))
+    found = reading.tokens_over({"sst2": 10.0, "mr": 20.0})(study)
+    facts = [r.facts for c, r in study.found() if "learner" not in c.labels and c.labels["init"] == "trained"]
+    first = [f["context_tokens"] / f["demonstrations"] for f in facts if f["task"] == "sst2"]
+    assert found[0] == pytest.approx(np.mean(first) / 10)
+
+
+def test_the_learners_that_claims_name_are_learners_of_their_study():
+    for study in (FEW, STRONG):
+        assert {cell.labels.get("learner") for cell in cells_of(study, Asked())} == {None, "gd 0.001", "lcgd 0.001"}
+
+
+def test_the_arms_that_claims_name_are_arms_of_their_study():
+    cells = LABS["dual train"].spec.of(dict(ren2024_modified.TRAIN.fields)).cells()
+    named = {*ren2024_modified.LEGEND, "regularised", "augmented", "centred", "plain"}
+    assert named == {cell.labels["arm"] for cell in cells}
+    changed = LABS["dual modify"].spec.of(dict(ren2024_modified.MODIFY.fields)).cells()
+    assert {"plain", "negative k=1 beta=0.1", "negative beta=0.1"} == {c.labels["modification"] for c in changed}
+
+
+def test_arms_of_trained_attention_are_paired_with_plain_by_seed(tmp_path):
+    fields = {"tasks": ("linear",), "arms": ("negative:k=3:beta=0.5", "centred"), "seeds": 2, "epochs": 2, "steps": 2}
+    spec = LABS["dual train"].spec.of({**fields, "batch": 4, "episodes": 8, "dx": 3, "k": 5})
+    study = run_study("dual train", spec, Where(tmp_path))
+    arm, plain = (reading.last_losses(study, "linear", name) for name in ("negative", "plain"))
+    assert len(arm) == len(plain) == 2
+    assert reading.minus_plain(study, "linear", "negative") == [a - b for a, b in zip(arm, plain, strict=True)]
+    steps = [float(one.values) for one in study.arrays(quantity="reference", learner="centred gd step")]
+    best = reading.best_arm_less_step(study, "linear", ["negative", "centred"])
+    both = zip(arm, reading.last_losses(study, "linear", "centred"), strict=True)
+    assert best == [min(pair) - step for pair, step in zip(both, steps, strict=True)]

@@ -1,0 +1,139 @@
+"""The claims that take seconds, run: what the ledger says is what is measured, and a planted fault turns it red."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from iclgd.claims.claim import CLAIMS
+from iclgd.claims.kept import changed, kept
+from iclgd.claims.ledger import run_claims
+from iclgd.claims.papers import PAPERS
+from iclgd.labs.dual.model import Dual
+from iclgd.labs.dual.modified import Modification, Regularised, RegularisedSlide
+from iclgd.learners import descent, layercausal
+from iclgd.metrics import likeness, nulls, prediction
+from iclgd.models.layout import Slot
+from iclgd.running import Where
+from iclgd.small import construct, learners, recurrent
+from iclgd.small.languages.automaton import Language
+
+SECONDS = [name for name in CLAIMS if CLAIMS[name].tier == "seconds" and CLAIMS[name].paper in PAPERS]
+ALLOWED = 60.0  # seconds, of processor time
+
+
+def test_every_claim_that_takes_seconds_is_as_the_ledger_says(tmp_path):
+    start = time.process_time()
+    rows = run_claims(SECONDS, Where(tmp_path))
+    wrong = {row.claim.name: row.reason or row.judgement for row in rows if row.state != "as we say"}
+    assert not wrong
+    assert not {row.claim.name: why for row in rows if (why := changed(row, kept(row.claim)))}
+    assert time.process_time() - start < ALLOWED
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, original: Any, fault: Any) -> None:
+    """Put a fault in a function's place, wherever in the package it was imported to."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("iclgd."):
+            for attribute, value in list(vars(module).items()):
+                if value is original:
+                    monkeypatch.setattr(module, attribute, fault)
+
+
+def minus(function: Callable) -> Callable:
+    return lambda *given, **named: -function(*given, **named)
+
+
+def _nothing(slots, gradients, rate, clip, layers):
+    return torch.zeros(layers, dtype=torch.float64)
+
+
+def _copies(zero, tuned, seed):
+    return tuned.double()
+
+
+def _backwards(dx, dy, rate, start=None):
+    return original_layer(dx, dy, -rate, start)
+
+
+def _one_more(x, y, steps, scale=None):
+    return original_newton(x, y, steps + 1, scale)
+
+
+def _no_penalty(keys, values, penalty):
+    return original_mesa(keys, values, 1e-6)
+
+
+original_layer, original_newton, original_mesa = construct.gd_layer, learners.newton, recurrent.mesa_weights
+# what is planted → how, and claims of which at least one has to turn red
+FAULTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]]] = {
+    "a metric's sign": (
+        lambda m: plant(m, likeness.cosine, minus(likeness.cosine)),
+        ("deutch2023.simaou-is-a-direction",),
+    ),
+    "a learner that does nothing": (
+        lambda m: plant(m, descent.step, _nothing),
+        ("deutch2023.size-follows-rate", "deutch2023.finetuning-learns"),
+    ),
+    "a null that copies the learner": (
+        lambda m: plant(m, nulls.isotropic, _copies),
+        ("dai2022.random-scores-nothing", "deutch2023.nulls-are-no-learner"),
+    ),
+    "a normalisation that is left out": (
+        lambda m: plant(m, likeness.sim_aou_norm, likeness.sim_aou),
+        ("deutch2023.noise-quarter",),
+    ),
+    "a constructed layer that climbs": (
+        lambda m: plant(m, construct.gd_layer, _backwards),
+        ("vonoswald2023.step-on-every-token", "vonoswald2023.k-layers-k-steps"),
+    ),
+    "a dual that forgets where it starts": (
+        lambda m: m.setattr(Dual, "step", lambda self, rate=1.0: self.update(rate)),
+        ("ren2024.thm31",),
+    ),
+    "a printed formula that is mended in silence": (
+        lambda m: m.setattr(RegularisedSlide, "weights", Regularised.weights),
+        ("ren2024.regularised-as-printed",),
+    ),
+    "a modification whose dual does nothing": (
+        lambda m: m.setattr(Regularised, "dual", Modification.dual),
+        ("ren2024.regularised",),
+    ),
+    "layer-causal training that sees deeper layers": (
+        lambda m: m.setattr(layercausal.LayerCausal, "gradients", descent.GradientDescent.gradients),
+        ("deutch2023.lcgd-is", "deutch2023.parallel-sum"),
+    ),
+    "a base rate of nothing": (
+        lambda m: m.setattr(prediction.Recall, "base", property(lambda self: 0.0)),
+        ("dai2022.rec2ftp-without-a-base-rate",),
+    ),
+    "one step too many": (lambda m: plant(m, learners.newton, _one_more), ("fu2023.newton-residual",)),
+    "a penalty that is ignored": (
+        lambda m: plant(m, recurrent.mesa_weights, _no_penalty),
+        ("vonoswald2023b.mesa",),
+    ),
+    "a language that takes every word": (
+        lambda m: m.setattr(Language, "accepts", lambda self, words: (words >= 0).all(-1)),
+        ("languages2024.membership-is-decided",),
+    ),
+    "weights that are not restored": (
+        lambda m: m.setattr(Slot, "restore", lambda self: None),
+        ("deutch2023.nulls-are-no-learner",),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_turns_a_claim_red(tmp_path, monkeypatch, fault):
+    put, names = FAULTS[fault]
+    sound = run_claims(names, Where(tmp_path / "sound"))
+    assert [row.state for row in sound] == ["as we say"] * len(names)
+    put(monkeypatch)
+    assert [row for row in run_claims(names, Where(tmp_path / "faulty")) if row.state in ("not as we say", "error")]
+
+
+def test_there_are_ten_faults_and_more():
+    assert len(FAULTS) >= 10

@@ -1,0 +1,55 @@
+"""The lab `identities`: a cell an identity and a seed; a page; a change of the source runs them again."""
+
+import pytest
+
+from iclgd.errors import Refusal
+from iclgd.labs.identities import lab
+from iclgd.running import Where, run_study
+from iclgd.small.known import IDENTITIES
+
+SPEC = lab.IdentitiesSpec(names=("dual-form", "gd-layer"), seeds=2)
+
+
+def test_a_cell_is_an_identity_and_a_seed():
+    assert [(c.labels["identity"], c.labels["seed"]) for c in SPEC.cells()] == [
+        ("dual-form", 0),
+        ("dual-form", 1),
+        ("gd-layer", 0),
+        ("gd-layer", 1),
+    ]
+
+
+def test_the_page_shows_the_number_that_is_furthest_from_nothing(tmp_path):
+    study = run_study("identities", SPEC, Where(tmp_path))
+    rows = {(row[0], row[1]): row[2].value for row in study.table("Numbers").rows}
+    found = [float(one.values) for one in study.arrays(identity="gd-layer", quantity="moves")]
+    assert rows["gd-layer", "moves"] == max(found, key=abs)
+    assert abs(rows["dual-form", "residual"]) < 1e-12
+    assert "2 equations · 2 seeds" in study.page.subtitle
+
+
+def test_without_names_all_are_asked():
+    assert lab.IdentitiesSpec().names == tuple(IDENTITIES)
+
+
+def test_an_identity_that_is_not_there_is_refused_with_one_that_is():
+    with pytest.raises(Refusal, match="Did you mean dual-form"):
+        lab.IdentitiesSpec.of({"names": "dual-from"})
+
+
+def test_a_change_of_what_computes_runs_them_again(tmp_path, monkeypatch):
+    assert run_study("identities", SPEC, Where(tmp_path)).fresh == 4
+    assert run_study("identities", SPEC, Where(tmp_path)).fresh == 0
+    monkeypatch.setattr(lab, "source", lambda: "another source")
+    assert run_study("identities", SPEC, Where(tmp_path)).fresh == 4
+
+
+def test_another_seed_gives_other_inputs():
+    for name in ("gd-layer", "softmax-is-one-step", "noise-scores"):
+        assert IDENTITIES[name](0) != IDENTITIES[name](1)
+        assert IDENTITIES[name](0) == IDENTITIES[name](0)
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_an_identity_has_a_sentence(name):
+    assert IDENTITIES[name].__doc__
