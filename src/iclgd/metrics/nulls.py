@@ -5,18 +5,19 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from iclgd.metrics import noise
 from iclgd.metrics.likeness import Maps, sim_aou, sim_aou_norm
+from iclgd.noise import normal
+from iclgd.noise import uniform as uniform_numbers
 
 
 def isotropic(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
     """A trace whose updates have the sizes of the tuned ones (along the last axis) and random directions."""
-    return _directed(zero, tuned, noise.normal(tuned.shape, seed, tuned.device))
+    return _directed(zero, tuned, normal(tuned.shape, seed, tuned.device))
 
 
 def isotropic_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
     """The same for attention logits: no noise where there is no key."""
-    return _directed(zero, tuned, noise.normal(tuned.shape, seed, tuned.device) * keys[:, None, None, :])
+    return _directed(zero, tuned, normal(tuned.shape, seed, tuned.device) * keys[:, None, None, :])
 
 
 def _directed(zero: Tensor, tuned: Tensor, random: Tensor) -> Tensor:
@@ -30,7 +31,7 @@ def uniform(zero: Tensor, seed: int) -> Tensor:
     All of them are positive, so it measures only the mean component of the other update. Returned as a trace, so that
     its update is exactly that.
     """
-    return zero.double() + noise.uniform(zero.shape, seed, zero.device)
+    return zero.double() + uniform_numbers(zero.shape, seed, zero.device)
 
 
 def partners(count: int, seed: int) -> np.ndarray:

@@ -9,9 +9,9 @@ from iclgd.bench import Bench, Run
 from iclgd.errors import Refusal
 from iclgd.learners import Learner
 from iclgd.metrics.compared import Compared
-from iclgd.metrics.noise import normal
 from iclgd.metrics.nulls import isotropic, isotropic_maps, other_query, other_query_maps, uniform
 from iclgd.models.traces import Predictor, Trace
+from iclgd.noise import normal
 from iclgd.nulls import Null
 from iclgd.prompts import POSITIONS
 
