@@ -37,7 +37,7 @@ def uniform(
     device: "torch.device | str" = "cpu",
     dtype: "torch.dtype | None" = None,
 ) -> "Tensor":
-    """Numbers strictly between 0 and 1, each an odd multiple of 2⁻²⁵ (to rounding); ``seed`` is anything with a repr of its own."""
+    """Numbers strictly between 0 and 1, each an odd multiple of 2⁻²⁵; ``seed`` is anything with a repr of its own."""
     import torch
 
     count = math.prod(shape)

@@ -77,7 +77,8 @@ claim(
 )
 claim(
     "deutch2023.early-exit",
-    "A short-circuited model is often good enough: two thirds of the way up a layer says what the model says.",
+    "A short-circuited model is often good enough: where the label is asked for, a layer two thirds of the way up "
+    "says what the model says.",
     at("§4.3"),
     AtLeast(0.5),
     tuple(Read("exits", {"seed": seed}) for seed in range(3)),
@@ -85,7 +86,7 @@ claim(
     stands="fails",
     of="share of queries whose likeliest next token is the model's own, two thirds of the way up, after reading",
     bounds=(0.0, 1.0),
-    note="The paper says 'often'; the half and the two thirds are ours.",
+    note="The paper says 'often', of any next token; the place, the half and the two thirds are ours.",
     **MINUTES,
 )
 claim(
