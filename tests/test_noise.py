@@ -71,3 +71,11 @@ def test_the_ends_are_never_reached():
 def test_more_numbers_than_a_seed_has_are_refused():
     with pytest.raises(ValueError, match="4294967296"):
         noise.uniform((2**33,), 0)
+
+
+def test_numbers_of_single_precision_stay_below_one_and_are_finite():
+    """Four of these 28 million round up to 1 otherwise, and the weights of a model that large would be infinite."""
+    drawn = noise.uniform((49152, 576), (0, 1), dtype=torch.float32)
+    assert float(drawn.min()) > 0
+    assert float(drawn.max()) < 1
+    assert noise.normal((49152, 576), (0, 1), dtype=torch.float32).isfinite().all()

@@ -51,6 +51,7 @@ def uniform(
         place = torch.arange(first, stop, device=device, dtype=torch.int64).to(torch.int32)  # wraps above 2³¹
         mixed = _mix(_mix(place ^ keys[0]) + keys[1])
         numbers[first:stop] = (_right(mixed, 8).to(numbers.dtype) + 0.5) * 2.0**-24
+        numbers[first:stop].clamp_(max=1 - torch.finfo(numbers.dtype).eps / 2)  # in float32 the largest rounds up to 1
     return numbers.view(shape)
 
 

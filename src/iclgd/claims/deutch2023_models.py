@@ -1,8 +1,9 @@
 """Deutch et al. 2023 on language models: what normalisation, untrained weights and layer causality do to likeness."""
 
-from iclgd.claims.claim import Measure, Place, Published, claim
+from iclgd.claims.claim import Measure, Place, Published, Read, claim
 from iclgd.claims.expect import Above, AtLeast, AtMost, Below, Signs, Together, Within
 from iclgd.claims.reading import (
+    agreement_at_two_thirds,
     alphas,
     difference,
     differences_by_task,
@@ -72,6 +73,20 @@ claim(
     FEW,
     gradient_ratio,
     of="the least ratio of any layer, means over demonstrations",
+    **MINUTES,
+)
+claim(
+    "deutch2023.early-exit",
+    "A short-circuited model is often good enough: where the label is asked for, a layer two thirds of the way up "
+    "says what the model says.",
+    at("§4.3"),
+    AtLeast(0.5),
+    tuple(Read("exits", {"seed": seed}) for seed in range(3)),
+    agreement_at_two_thirds,
+    stands="fails",
+    of="share of queries whose likeliest next token is the model's own, two thirds of the way up, after reading",
+    bounds=(0.0, 1.0),
+    note="The paper says 'often', of any next token; the place, the half and the two thirds are ours.",
     **MINUTES,
 )
 claim(

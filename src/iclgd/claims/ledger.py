@@ -95,7 +95,7 @@ def run_claims(names: Sequence[str], where: Where, asked: Asked | None = None, *
     able = [name for name in names if name not in rows]
     try:
         rows |= _together(able, where, asked, how)
-    except (Exception, Refusal):  # some claim's fault: one by one they tell whose; what is done is in the store
+    except Exception:  # some claim's fault: one by one they tell whose; what is done is in the store
         once = replace(where, overwrite=False)
         for name in able:
             rows |= _alone(name, once, asked, how)

@@ -269,3 +269,12 @@ def encoder_fall(study: "Study") -> Numbers:
 def label_gap(study: "Study") -> Numbers:
     """log p of the second label word less that of the first, after reading: one number a query."""
     return [float(two - one) for found in study.arrays(quantity="scores", learner="icl") for one, two in found.values]
+
+
+# exits
+
+
+def agreement_at_two_thirds(*studies: "Study") -> Numbers:
+    """How often the layer at two thirds of the depth says what the model says, after reading: one number a draw."""
+    curves = [one.values.mean(0) for study in studies for one in study.arrays(quantity="agrees", learner="icl")]
+    return [float(curve[round(len(curve) * 2 / 3)]) for curve in curves]

@@ -143,9 +143,9 @@ STANDS = (
     ),
     Stand(
         "fails",
-        "That common direction is not shown to be learning: another query's update, or training on wrong labels, is as "
-        "alike.",
-        ("dai2022.alike-beyond-nulls", "dai2022.rec2ftp-without-a-base-rate"),
+        "That a high Rec2FTP shows that reading and finetuning correct the same queries: without its base rate it says "
+        "how many queries reading corrects.",
+        ("dai2022.rec2ftp-without-a-base-rate",),
     ),
     Stand(
         "fails",
@@ -201,6 +201,12 @@ STANDS = (
         "Whether untrained models reach trained ones in likeness, and whether reading recovers what finetuning "
         "corrects, depends on the task.",
         ("deutch2023.untrained-simaou", "dai2022.rec2ftp"),
+    ),
+    Stand(
+        "open",
+        "Whether that common direction is learning: it is not shown to be larger than with another query's update, or "
+        "than with training on wrong labels, nor to make a finetuned model answer more like one that read.",
+        ("dai2022.alike-beyond-nulls", "dai2022.same-functions"),
     ),
     Stand(
         "open",
