@@ -25,6 +25,8 @@ SPECS = {
     "languages sample": {"language": "a*bc*"},
     "languages list": {},
     "linear train": {**SMALL, "dx": 3, "steps": 4, "learners": "gd"},
+    "identities": {"names": "any-path-is-descent", "seeds": 2},
+    "exits": MODEL,
     "linear optimum": {"task": "gaussian", "dx": 3, "steps": 1},
 }
 

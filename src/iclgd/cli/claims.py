@@ -19,6 +19,7 @@ from iclgd.spec import finite
 
 if TYPE_CHECKING:
     from iclgd.claims.ledger import Asked, Row
+    from iclgd.engine.engines import Engine
 
 EXAMPLES = """\b
 Examples:
@@ -118,7 +119,9 @@ def show_command(name: str) -> None:
 @click.option(
     "--data", type=click.Path(path_type=Path), default=None, help="Folder with <task>/<split> files (or ICLGD_DATA)."
 )
-@click.option("--jobs", default=1, type=AtLeastOne(), metavar="N", help="Processes to use.  [default: 1]")
+@click.option("--jobs", type=AtLeastOne(), metavar="N", help="Workers; more than one are processes.  [default: 1]")
+@click.option("--engine", metavar="NAME", help="Where cells run: serial, processes, or ray (all of a cluster).")
+@click.option("--address", metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]")
 @click.option(
     "--store", default=None, metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
 )
@@ -135,7 +138,9 @@ def run_command(
     as_json: bool,
     model: str,
     data: Path | None,
-    jobs: int,
+    jobs: int | None,
+    engine: str | None,
+    address: str | None,
     store: str | None,
     keeping: bool,
     verify: bool,
@@ -146,8 +151,10 @@ def run_command(
     or has another verdict than the one kept.
     """
     from iclgd.claims.ledger import Asked
+    from iclgd.engine.engines import Engine
     from iclgd.store.cells import default_store
 
+    where = Engine(engine, jobs, address)
     if not any((names, paper, tier, stands, match, model)):
         tier = "seconds"
     wanted = chosen_names(names, paper, tier, stands, match)
@@ -156,7 +163,7 @@ def run_command(
     asked = Asked(model, data.resolve() if data else None)
     with tempfile.TemporaryDirectory() as fresh:
         place = Path(fresh) if verify else Path(store) if store else default_store()
-        rows = _ran(wanted, place, asked, jobs)
+        rows = _ran(wanted, place, asked, where)
     about = Path(model).name if Path(model).exists() and model else model  # a folder by its name
     lines = [_line(row, about, verify) for row in rows]
     if keeping:
@@ -172,13 +179,13 @@ def run_command(
         sys.exit(1)
 
 
-def _ran(names: list[str], store: Path, asked: "Asked", jobs: int) -> "list[Row]":
+def _ran(names: list[str], store: Path, asked: "Asked", engine: "Engine") -> "list[Row]":
     from iclgd.claims.ledger import run_claims
     from iclgd.report.terminal import cell_progress
     from iclgd.running import Where
 
     with cell_progress() as progress:
-        return run_claims(names, Where(store), asked, jobs=jobs, progress=progress)
+        return run_claims(names, Where(store), asked, engine=engine, progress=progress)
 
 
 def _line(row: "Row", model: str, verify: bool) -> Line:
