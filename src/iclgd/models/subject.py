@@ -155,7 +155,7 @@ class Subject:
 
         Predictions that are not finite say nothing about U: training has diverged, and its loss will say so.
         """
-        ours, largest = self.unembed(hidden), float(final.abs().max())
+        ours, largest = self.unembed(hidden).to(final.device), float(final.abs().max())
         within = max(1e-3, 2 * torch.finfo(final.dtype).eps)
         if math.isfinite(largest) and not torch.allclose(ours, final, rtol=within, atol=within * largest + 1e-6):
             raise Refusal(
