@@ -97,9 +97,9 @@ def test_the_help_of_compare_has_learner_metric_null_and_task(place):
 
 def test_what_is_known_has_them_all_with_their_options(place):
     text = said(place, "known")
-    assert row(text, "noise").endswith("scale=1.0 seed=0")
+    assert row(text, "noise ").endswith("scale=1.0 seed=0")
     assert row(text, "other-layer").endswith("step=1")
-    assert "Random weights nearby" in row(text, "noise")
+    assert "Random weights nearby" in row(text, "noise ")
     assert "Share of coordinates" in row(text, "signs")
     assert "How alike two random directions are" in row(text, "chance")
     assert "the colour of a thing" in row(text, "colours")

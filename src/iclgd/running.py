@@ -115,8 +115,12 @@ def _run(
     except KeyboardInterrupt:
         sweep(store.folder)
         kept = sum(store.has(job.key) for job in unique)
-        cells = f"{kept} of {counted(len(unique), 'cell')}"
-        raise Stopped(f"stopped; {cells} are kept in {store.folder}: the same command goes on from there.") from None
+        cells = f"{kept} of {counted(len(unique), 'cell')} {'is' if kept == 1 else 'are'}"
+        raise Stopped(
+            f"stopped; {cells} kept in {store.folder}: the same command goes on from there."
+            if kept
+            else "stopped before a cell was finished: the same command begins again."
+        ) from None
 
 
 def expected(store: Store, done: Collection[str], missing: int) -> float | None:

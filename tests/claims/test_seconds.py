@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 
 from iclgd.claims.claim import CLAIMS
 from iclgd.claims.kept import changed, kept
@@ -16,7 +15,7 @@ from iclgd.labs.dual.model import Dual
 from iclgd.labs.dual.modified import Modification, Regularised, RegularisedSlide
 from iclgd.learners import descent, layercausal
 from iclgd.metrics import likeness, nulls, prediction
-from iclgd.models.layout import Slot
+from iclgd.models import replicas
 from iclgd.running import Where
 from iclgd.small import construct, learners, recurrent
 from iclgd.small.languages.automaton import Language
@@ -47,10 +46,6 @@ def minus(function: Callable) -> Callable:
     return lambda *given, **named: -function(*given, **named)
 
 
-def _nothing(slots, gradients, rate, clip, layers):
-    return torch.zeros(layers, dtype=torch.float64)
-
-
 def _copies(zero, tuned, seed):
     return tuned.double()
 
@@ -75,7 +70,7 @@ FAULTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]]] 
         ("deutch2023.simaou-is-a-direction",),
     ),
     "a learner that does nothing": (
-        lambda m: plant(m, descent.step, _nothing),
+        lambda m: m.setattr(replicas.Stacked, "descend", lambda self, gradients, sizes: None),
         ("deutch2023.size-follows-rate", "deutch2023.finetuning-learns"),
     ),
     "a null that copies the learner": (
@@ -120,7 +115,7 @@ FAULTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]]] 
         ("languages2024.membership-is-decided",),
     ),
     "weights that are not restored": (
-        lambda m: m.setattr(Slot, "restore", lambda self: None),
+        lambda m: m.setattr(replicas, "_forward_as_before", lambda module: lambda: None),
         ("deutch2023.nulls-are-no-learner",),
     ),
 }

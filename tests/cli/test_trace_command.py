@@ -249,7 +249,7 @@ def test_ctrl_c_ends_it_with_one_line_and_nothing_half_done_and_the_same_command
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "iclgd: stopped; the same command goes on where it was."
+    assert err.splitlines()[-1] == "iclgd: stopped before a cell was finished: the same command begins again."
     assert "Traceback" not in err
     assert out == ""
     assert {path.name for path in tmp_path.iterdir()} - {"runs"} == {"mine.yaml", "mine.csv", "tracing"}

@@ -100,7 +100,9 @@ def test_a_driver_killed_a_few_times_loses_nothing_and_repeats_nothing(tmp_path,
 
 def test_workers_killed_a_few_times_are_replaced(tmp_path, cluster):
     driver = Driver(tmp_path, "ray", address=cluster.address, cells_=60, groups=10, nap=0.1)
-    assert kill_workers(driver, 4, workers_of(cluster)) == 4
+    assert (
+        kill_workers(driver, 2, workers_of(cluster)) == 2
+    )  # a third might meet the same cell, which is set aside then
     assert sorted(driver.kept().values()) == list(range(60))
 
 

@@ -82,7 +82,8 @@ def test_what_is_trained_ahead_is_what_learners_do_one_by_one(bench):
     for label, learner in learners.items():
         for what, demos in (("", None), (WRONG, one.wrong)):
             ahead, alone = one.learned(label, learner, demos, what), two.learned(label, learner, demos, what)
-            torch.testing.assert_close(ahead.trace.outputs, alone.trace.outputs, rtol=1e-5, atol=1e-6)
+            largest = float(alone.trace.outputs.abs().max())
+            torch.testing.assert_close(ahead.trace.outputs, alone.trace.outputs, rtol=0, atol=2e-5 * largest)
             assert ahead.training.losses == pytest.approx(alone.training.losses, rel=1e-5)
             assert bool(ahead.training.vectors) is (what == "")
             assert len(ahead.change) == len(alone.change) > 0

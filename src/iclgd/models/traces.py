@@ -178,8 +178,12 @@ class Kept:
         self._put("vectors", place[:ranked], captured.vectors[:ranked], self.ranked)
 
     def _put(self, name: str, place: Tensor, values: Tensor, total: int) -> None:
-        """Rows of a part of the trace; keys beyond a batch's own stay 0."""
+        """Rows of a part of the trace; keys beyond a batch's own stay 0.
+
+        A batch may be wider than every query, where a query without content is the longest text of it.
+        """
         keyed = name in ("logits", "keys")
+        values = values[..., : self.width] if keyed else values
         if name not in self.parts:
             shape = (total, *values.shape[1:-1], self.width if keyed else values.shape[-1])
             dtype = torch.bool if name == "keys" else self.dtype
