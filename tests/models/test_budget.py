@@ -119,3 +119,15 @@ def test_no_other_cut_of_the_sorted_queries_takes_less(lengths, tokens, cost):
     allowed = [way for way in ways if all(len(part) * max(part) <= tokens for part in way)]
     found = [[lengths[i] for i in batch] for batch in batches(lengths, tokens, cost)]
     assert taken(found) == min(map(taken, allowed))
+
+
+def test_a_worker_counts_on_its_own_share_of_a_gpu(monkeypatch):
+    """Ten of which six are free; it holds three, of which one is used."""
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (600, 1000))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _device: 300)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _device: 100)
+    gpu = torch.device("cuda")
+    assert budget.free_memory(gpu) == 600 + 200
+    for share, free in (("0.5", 200 + 200), ("0.35", 50 + 200), ("0.2", 100), ("0.05", 0)):
+        monkeypatch.setenv(budget.GPU_SHARE, share)
+        assert budget.free_memory(gpu) == free

@@ -3,6 +3,7 @@
 A worker that ends (killed, out of memory, a crash in a library) is replaced, and its group goes on in another.
 """
 
+import math
 import os
 import signal
 import sys
@@ -37,6 +38,7 @@ class Setting:
     plugins: tuple[str, ...]
     threads: int
     gpu: str | None  # the only one it sees; None: whatever there is
+    share: float = 1.0  # of that GPU's memory
 
 
 def run(board: Board, tools: Tools, workers: int, gpus: Sequence[str]) -> None:
@@ -44,7 +46,8 @@ def run(board: Board, tools: Tools, workers: int, gpus: Sequence[str]) -> None:
     workers = min(workers, len(board.waiting))
     threads = max(1, (os.cpu_count() or 1) // max(1, workers))
     base = (board.store.folder.resolve(), tools.data, tuple(PLUGINS), threads)
-    places = deque(Setting(*base, gpus[i % len(gpus)] if gpus else None) for i in range(workers))
+    share = 1 / math.ceil(workers / len(gpus)) if gpus else 1.0
+    places = deque(Setting(*base, gpus[i % len(gpus)] if gpus else None, share) for i in range(workers))
     crew: list[_Worker] = []
     stillborn = 0
     try:
@@ -146,6 +149,7 @@ def _serve(pipe: Connection, log: Connection, setting: Setting) -> None:
     threading.Thread(target=_end_with_the_driver, daemon=True).start()
     if setting.gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = setting.gpu
+        os.environ["ICLGD_GPU_SHARE"] = str(setting.share)  # models/budget.py reads it
     tools = worker_tools(setting.data, setting.plugins, setting.threads)
     tools.progress = _Told(pipe)
     pipe.send(("ready", None))

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from iclgd.learners.course import Batch, Step, Trainable, on_device
 from iclgd.learners.outcome import outcome
+from iclgd.models.budget import free_memory
 from iclgd.models.layout import Part, Slot
-from iclgd.models.replicas import InPlace, Stacked, free_memory, norms, out_of_memory, replicas_that_fit, stackable
+from iclgd.models.replicas import InPlace, Stacked, norms, out_of_memory, replicas_that_fit, stackable
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor, Training
 from iclgd.prompts import Ids, Prompts
@@ -117,7 +118,9 @@ def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]])
         for some, batch in zip(steps, on_device([Batch.of(some) for some in steps], subject.device), strict=True):
             loop.step(some, batch)
         met, moves, kept = loop.met(), weights.moves().cpu().tolist(), weights.kept()
-    if subject.device.type != "cpu" and WAIT * sum(weight.nbytes for weight in kept) > free_memory(subject.device):
+    if subject.device.type != "cpu" and WAIT * sum(weight.nbytes for weight in kept) > (
+        free_memory(subject.device) or 0
+    ):
         kept = [weight.cpu() for weight in kept]
     return [
         Trained(

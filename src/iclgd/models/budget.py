@@ -12,6 +12,7 @@ from iclgd.models.layout import Layout
 
 MOST = {"cuda": 16384, "cpu": 1024}  # tokens a batch beyond which nothing gets faster
 LEAST = 64
+GPU_SHARE = "ICLGD_GPU_SHARE"  # a worker's part of its GPU's memory, set by the engine
 BATCH_COST = {"cuda": 256, "cpu": 32}  # tokens that take as long as one more batch: weights read, kernels started
 SHARE = 0.5  # of the free memory, for one pass: the estimate below is rough
 COPIES = 4  # of the scores while a softmax is taken: with and without mask, weights, and one on the way
@@ -19,10 +20,15 @@ CHUNK = 2**29  # bytes of scores at once, where free memory is not known
 
 
 def free_memory(device: torch.device) -> int | None:
-    """Bytes that could be had on a device now; None where nobody says."""
+    """Bytes that could be had on a device now; None where nobody says.
+
+    Of a GPU that several workers share, a worker counts on its own share only: what is free now, others will want.
+    """
     if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        free, total = torch.cuda.mem_get_info(device)
+        held = torch.cuda.memory_reserved(device)
+        free = min(free, int(total * float(os.environ.get(GPU_SHARE, "1"))) - held)
+        return max(0, free + held - torch.cuda.memory_allocated(device))
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not everywhere

@@ -5,7 +5,6 @@ other modules see one batch. The replicas' losses are summed, so that gradients 
 own parameters are never touched.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -16,10 +15,12 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from transformers.pytorch_utils import Conv1D
 
+from iclgd.models.budget import free_memory
 from iclgd.models.layout import Part, Slot
 from iclgd.models.subject import Subject
 
 SHARE = 0.8  # of the free memory that replicas may take
+UNKNOWN = 8  # replicas at once where nobody says how much memory is free
 
 
 class Stacked:
@@ -154,17 +155,10 @@ def replicas_that_fit(subject: Subject, part: Part, tokens: int, rows: int) -> i
     weights = 2 * precise * sum(slot.parameter.numel() for slot in subject.layout.slots(part))
     inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
     states = subject.dtype.itemsize * tokens * layers * (14 * config.hidden_size + 4 * inner)
-    return max(
-        1, int(SHARE * free_memory(subject.device)) // (weights + states + 3 * precise * rows * config.vocab_size)
-    )
-
-
-def free_memory(device: torch.device) -> int:
-    """Bytes that can be had on a device."""
-    if device.type == "cuda":
-        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return torch.cuda.mem_get_info(device)[0] + unused
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free = free_memory(subject.device)
+    if free is None:
+        return UNKNOWN
+    return max(1, int(SHARE * free) // (weights + states + 3 * precise * rows * config.vocab_size))
 
 
 def out_of_memory(error: RuntimeError) -> bool:
