@@ -31,7 +31,7 @@ def doubled(architecture: str):
 def asked(subject, seeds=(1, 2), context=9):
     """Queries of different lengths from bos on, and what the model does on them behind a context."""
     queries = [BOS + ids(4 + 3 * place, seed) for place, seed in enumerate(seeds)]
-    return queries, read(subject, [query[1:] for query in queries], BOS + ids(17, context))
+    return queries, read(subject, [query[1:] for query in queries], subject.encode(BOS + ids(17, context)))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -114,7 +114,7 @@ def test_form_a_gives_the_first_maps_what_they_give_behind_the_context():
         own = patches(subject, queries, target, "A")[1].of(0)
         mlp = subject.layout.mlps()[1]
         with written(subject, [one.of(0) for one in patches(subject, queries, target, "A")]):
-            now = read(subject, [queries[0]], ()).inputs[0, 1]
+            now = read(subject, [queries[0]], None).inputs[0, 1]
             for module, change in zip(mlp.first, own.first, strict=True):
                 old = matrix(module) - change
                 torch.testing.assert_close(matrix(module) @ now, old @ target.inputs[0, 1], rtol=0, atol=1e-12)
@@ -177,7 +177,7 @@ def test_a_coordinate_without_gain_gets_one_of_its_own(architecture):
 def test_an_empty_context_needs_no_patch():
     with doubled("llama") as subject:
         queries = [BOS + ids(6, 1)]
-        target = read(subject, [queries[0][1:]], BOS)
+        target = read(subject, [queries[0][1:]], subject.encode(BOS))
         for layer in patches(subject, queries, target, "C"):
             assert layer.last.norms.max() < 1e-13
 
@@ -219,7 +219,7 @@ def test_the_embedded_model_generates_fifty_tokens_from_recomputed_patches(smoll
     behind = generate(smollm2, context, query, 50)
     assert generate_patched(smollm2, (), context, query, 50, "C") == behind
     with smollm2.in_precision(torch.float64):
-        target = read(smollm2, [query], context)
+        target = read(smollm2, [query], smollm2.encode(context))
         for form in FORMS:
             own = [layer.of(0) for layer in patches(smollm2, [query], target, form)]
             left = residual(smollm2, query, target, own)

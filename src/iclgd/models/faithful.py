@@ -25,9 +25,9 @@ class Residual:
 
 def residual(subject: Subject, query: Ids, target: Reading, added: Sequence[Added]) -> Residual:
     """What is left when the context is gone and the patches are in the weights; ``target`` is of this query alone."""
-    plain = read(subject, [query], ())
+    plain = read(subject, [query], None)
     with written(subject, added):
-        found = read(subject, [query], ())
+        found = read(subject, [query], None)
     lengths = target.blocks[0].norm(dim=-1)
     apart = (found.blocks[0] - target.blocks[0]).norm(dim=-1) / lengths
     logits, gap = (float((one.logits - target.logits).abs().max()) for one in (found, plain))
@@ -37,9 +37,9 @@ def residual(subject: Subject, query: Ids, target: Reading, added: Sequence[Adde
 
 def generate(subject: Subject, context: Ids, query: Ids, tokens: int) -> Ids:
     """The most likely continuation behind the context, token by token."""
-    text = query
+    text, prefix = query, subject.encode(context)
     for _ in range(tokens):
-        text += (int(read(subject, [text], context).logits[0].argmax()),)
+        text += (int(read(subject, [text], prefix).logits[0].argmax()),)
     return text[len(query) :]
 
 
@@ -48,10 +48,10 @@ def generate_patched(subject: Subject, bos: Ids, context: Ids, query: Ids, token
 
     Its own tokens are what it goes on from, so one that is another would lead elsewhere.
     """
-    text = query
+    text, prefix = query, subject.encode(context)
     for _ in range(tokens):
-        target = read(subject, [text], context)
+        target = read(subject, [text], prefix)
         own = [layer.of(0) for layer in patches(subject, [bos + text], target, form)]
         with written(subject, own), torch.no_grad():
-            text += (int(read(subject, [bos + text], ()).logits[0].argmax()),)
+            text += (int(read(subject, [bos + text], None).logits[0].argmax()),)
     return text[len(query) :]

@@ -17,7 +17,7 @@ runs, for many queries at once, each with its own patches. `written` puts them i
 nothing of how the patches came about, and holds for weights that were never trained.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from iclgd.errors import Refusal
 from iclgd.models.added import Added, Outer, Own
+from iclgd.models.capture import Prefix
 from iclgd.models.mlps import Mlp, matrix
 from iclgd.models.subject import Subject
 from iclgd.models.traces import batches
@@ -81,9 +82,8 @@ def _over_square(x: Float[Tensor, "query dim"]) -> Float[Tensor, "query dim"]:
 # reading and rewriting
 
 
-def read(subject: Subject, queries: Sequence[Ids], context: Ids, tokens: int = 2048) -> Reading:
-    """What the model does at the last token of each query behind a context, which is encoded once."""
-    prefix = subject.encode(context)
+def read(subject: Subject, queries: Sequence[Ids], prefix: Prefix | None, tokens: int = 2048) -> Reading:
+    """What the model does at the last token of each query behind a context; ``tokens`` bounds a batch."""
     parts: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
     for batch in batches([len(query) for query in queries], tokens):
         ids, rows = _padded(subject, [queries[i] for i in batch])
@@ -106,22 +106,30 @@ def _keep_input(inputs: dict[int, Tensor], layer: int, rows: Tensor) -> Callable
     return hook
 
 
-def rewrite(subject: Subject, queries: Sequence[Ids], target: Reading, solve: Solve, first: bool) -> list[Own | Added]:
+def rewrite(
+    subject: Subject,
+    queries: Sequence[Ids],
+    target: Reading,
+    solve: Solve,
+    first: bool = False,
+    layers: Container[int] | None = None,
+) -> list[Own | Added]:
     """The patches of every block, for queries read from their first token on, so that they end as the target did.
 
-    ``first``: the MLP's first maps are patched too (forms A and B).
+    ``first``: the MLP's first maps are patched too (forms A and B). ``layers``: only these blocks are patched.
     """
     ids, rows = _padded(subject, queries)
-    layers = [
+    blocks = [
         _Block(mlp, target.blocks[:, layer], target.inputs[:, layer] if first else None, rows, solve)
         for layer, mlp in enumerate(subject.layout.mlps())
     ]
     with ExitStack() as stack:
-        for block, layer in zip(subject.layout.blocks, layers, strict=True):
-            for handle in layer.hooks(block):
-                stack.callback(handle.remove)
+        for layer, module in enumerate(subject.layout.blocks):
+            if layers is None or layer in layers:
+                for handle in blocks[layer].hooks(module):
+                    stack.callback(handle.remove)
         subject.run(ids, rows, None)
-    return [layer.patch for layer in layers]
+    return [block.patch for block in blocks]
 
 
 def patches(subject: Subject, queries: Sequence[Ids], target: Reading, form: Form) -> list[Own]:
@@ -143,7 +151,7 @@ def at(hidden: Float[Tensor, "query token dim"], rows: Int[Tensor, "query 1"]) -
 class _Block:
     """One block that is patched while it runs: what it would give is seen, and what it has to give is put in place."""
 
-    patch: Own | Added
+    patch: Own | Added = Added()  # nothing
 
     def __init__(self, mlp: Mlp, y: Tensor, n: Tensor | None, rows: Tensor, solve: Solve):
         self.mlp, self.y, self.n, self.rows, self.solve = mlp, y, n, rows, solve

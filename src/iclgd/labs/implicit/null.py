@@ -1,0 +1,54 @@
+"""What the identity does not say: any path of matrices is "gradient descent", and patches settle without training."""
+
+from itertools import pairwise
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from iclgd.labs.implicit.weights import apart
+from iclgd.models.added import Outer
+from iclgd.models.patches import patches, read
+from iclgd.models.subject import Subject
+from iclgd.prompts import Ids
+
+
+def trace_losses(path: Float[Tensor, "step out in"], rate: float = 0.1) -> float:
+    """How far a path is from gradient descent on losses L_i(W) = tr(Δ_iᵀ W), Δ_i = (W_i − W_{i+1})/rate.
+
+    Dherin 2025 reads the patches of growing contexts as such steps. Every path is one: the losses are made from the
+    path itself. The largest ‖W_{i+1} − (W_i − rate ∇L_i)‖ / ‖W_{i+1}‖, with ∇L_i taken by autograd.
+    """
+    worst = 0.0
+    for now, then in pairwise(path):
+        w = now.clone().requires_grad_(True)
+        loss = torch.trace(((now - then) / rate).T @ w)
+        (gradient,) = torch.autograd.grad(loss, w)
+        worst = max(worst, float((then - (now - rate * gradient)).norm() / then.norm()))
+    return worst
+
+
+def settling(subject: Subject, bos: Ids, context: Ids, query: Ids) -> tuple[list[int], Float[Tensor, "size layer"]]:
+    """‖ΔW_{i+1} − ΔW_i‖ of patches for the first i tokens of the context, i = 2, 4, 8, …
+
+    Said to show convergence. Softmax attention averages: one token more moves an average of i by about 1/i, whatever
+    the weights.
+    """
+    sizes = [2**p for p in range(1, (len(context) - 1).bit_length()) if len(bos) < 2**p < len(context)]
+
+    def patched(count: int) -> list[Outer]:
+        target = read(subject, [query], subject.encode(context[:count]))
+        return [layer.last for layer in patches(subject, [bos + query], target, "C")]  # type: ignore[misc]
+
+    moved = []
+    for size in sizes:
+        pairs = zip(patched(size), patched(size + 1), strict=True)
+        moved.append(torch.cat([apart(one, two) for one, two in pairs]))
+    return sizes, torch.stack(moved)
+
+
+def slope(sizes: list[int], values: Float[Tensor, " size"]) -> float:
+    """Of log values over log sizes, by least squares: −1 where values fall as 1/i."""
+    x = torch.tensor(sizes, dtype=torch.float64).log()
+    y = values.double().log()
+    return float(((x - x.mean()) * (y - y.mean())).sum() / (x - x.mean()).square().sum())
