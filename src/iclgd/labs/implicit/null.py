@@ -47,6 +47,23 @@ def settling(subject: Subject, bos: Ids, context: Ids, query: Ids) -> tuple[list
     return sizes, torch.stack(moved)
 
 
+def attention_alone(seed: int, tokens: int = 512, dim: int = 16, draws: int = 64) -> float:
+    """The same slope in one softmax attention layer with random weights, no MLP norms and no positions around it.
+
+    ΔW_i = W(A_i − A_0) aᵀ/‖a‖² with A_i the attention over the first i tokens (Dherin 2025, theorem 2.2), so that
+    ‖ΔW_{i+1} − ΔW_i‖ is ‖W(A_{i+1} − A_i)‖ up to a factor; its geometric mean over draws.
+    """
+    random = torch.Generator().manual_seed(seed)
+    query, *rest = (torch.randn(draws, n, dim, generator=random, dtype=torch.float64) for n in (1, tokens, tokens))
+    keys, values = rest
+    weights = (keys @ query.transpose(1, 2) / dim**0.5).exp()  # draw token 1
+    averages = (weights * values).cumsum(1) / weights.cumsum(1)  # A_1, A_2, …
+    map_ = torch.randn(dim, dim, generator=random, dtype=torch.float64)
+    moved = ((averages[:, 1:] - averages[:, :-1]) @ map_.T).norm(dim=-1).log().mean(0).exp()
+    first = 8  # the law is one of many tokens
+    return slope(list(range(first, tokens)), moved[first - 1 :])
+
+
 def slope(sizes: list[int], values: Float[Tensor, " size"]) -> float:
     """Of log values over log sizes, by least squares: −1 where values fall as 1/i."""
     x = torch.tensor(sizes, dtype=torch.float64).log()

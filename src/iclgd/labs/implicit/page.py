@@ -2,10 +2,12 @@
 
 from functools import partial
 
+import numpy as np
+
 from iclgd.labs.implicit import figures, tables
 from iclgd.labs.implicit.answer import answer
 from iclgd.labs.implicit.view import View
-from iclgd.report.numbers import counted, significant
+from iclgd.report.numbers import counted, number, significant
 from iclgd.report.page import Drawing, Page, Section
 from iclgd.study import Study
 
@@ -44,7 +46,7 @@ def page(study: Study) -> Page:
             figure=Drawing("curve", partial(figures.draw_curve, view)),
         ),
         Section("For one query", f"{EXACT} {path_note(view)}", tables.exact(view), brief=True),
-        Section("Patches beside the weights", SIZES, tables.sizes(view)),
+        Section("Patches beside the weights", f"{SIZES} {settling_note(view)}", tables.sizes(view)),
         Section("One patch for all queries", CURVE, tables.curve(view)),
         Section("What labels change", LABELS, tables.labels_made(view)),
         Section("The same matrices, trained", ALIKE, tables.alike(view), brief=True),
@@ -74,6 +76,12 @@ def path_note(view: View) -> str:
     return (
         f'A path of random matrices is "gradient descent" on trace losses to {significant(max(found), 2)}: so is any.'
     )
+
+
+def settling_note(view: View) -> str:
+    """How patches settle in a layer that knows nothing."""
+    found = view.study.facts("attention_alone")
+    return f"In one layer of random softmax attention it is {number(float(np.mean(found)), 2)}." if found else ""
 
 
 def interval_note(view: View) -> str:

@@ -8,7 +8,7 @@ import torch
 
 from iclgd.lab import Cell
 from iclgd.labs.implicit.ground import Demos, Ground, Tuned, random_like
-from iclgd.labs.implicit.null import settling, trace_losses
+from iclgd.labs.implicit.null import attention_alone, settling, trace_losses
 from iclgd.labs.implicit.spec import ExactCell, ImplicitCell, StaticCell, TrainedCell
 from iclgd.labs.implicit.weights import best_step, between, cosine, overlap, own_contrasts, own_cosines
 from iclgd.models.faithful import generate, generate_patched, residual
@@ -118,7 +118,8 @@ def _exact_arrays(spec: ExactCell, subject: Subject, episode: Episode) -> tuple[
     alone = generate_patched(subject, prompts.bos, *given[1:], form="C")
     path = torch.randn(6, 24, 16, generator=torch.Generator().manual_seed(spec.episode.seed), dtype=torch.float64)
     same = sum(a == b for a, b in zip(behind, alone, strict=True))
-    return {"tokens": spec.tokens, "same_tokens": same, "random_path": trace_losses(path)}, arrays
+    facts = {"random_path": trace_losses(path), "attention_alone": attention_alone(spec.episode.seed)}
+    return {"tokens": spec.tokens, "same_tokens": same, **facts}, arrays
 
 
 # one patch for all queries
