@@ -10,6 +10,7 @@ from iclgd.labs.implicit.weights import (
     between,
     cosine,
     directions,
+    largest,
     overlap,
     own_contrasts,
     own_cosines,
@@ -50,13 +51,30 @@ def test_directions_are_the_first_singular_vectors(shape):
         torch.testing.assert_close((found.T @ known).abs(), torch.eye(2, dtype=torch.float64), rtol=0, atol=1e-9)
 
 
+def shared(a: torch.Tensor, b: torch.Tensor, rank: int) -> tuple[float, float]:
+    return overlap(directions(a, rank + 1), directions(b, rank + 1), rank)
+
+
+def test_directions_of_a_large_matrix_are_those_of_its_whole_decomposition():
+    a = normal(90, 120) @ torch.diag(0.8 ** torch.arange(120, dtype=torch.float64))
+    u, _, vh = torch.linalg.svd(a)
+    whole = (u[:, :4], vh[:4].T)
+    assert overlap(directions(a, 4), whole, 4) == pytest.approx((1, 1), abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
+def test_the_largest_singular_value_is_that_of_the_matrix(shape):
+    a = normal(*shape)
+    assert largest(a) == pytest.approx(float(torch.linalg.svdvals(a)[0]), rel=1e-12)
+
+
 def test_overlap_is_one_for_the_same_space_none_for_another_and_chance_for_random_ones():
     a = normal(6, 9)
-    assert overlap(a, -3 * a, 2) == pytest.approx((1, 1))
+    assert shared(a, -3 * a, 2) == pytest.approx((1, 1))
     left, right = torch.eye(6, dtype=torch.float64), torch.eye(9, dtype=torch.float64)
     one, two = left[:, :2] @ right[:2], left[:, 2:4] @ right[2:4]
-    assert overlap(one, two, 2) == pytest.approx((0, 0), abs=1e-12)
-    found = torch.tensor([overlap(normal(6, 9, seed=i), normal(6, 9, seed=500 + i), 2) for i in range(200)])
+    assert shared(one, two, 2) == pytest.approx((0, 0), abs=1e-12)
+    found = torch.tensor([shared(normal(6, 9, seed=i), normal(6, 9, seed=500 + i), 2) for i in range(200)])
     assert found.mean(0).tolist() == pytest.approx([2 / 6, 2 / 9], abs=0.02)
 
 

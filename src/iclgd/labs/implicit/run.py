@@ -10,7 +10,16 @@ from iclgd.lab import Cell
 from iclgd.labs.implicit.ground import Demos, Ground, Tuned, random_like
 from iclgd.labs.implicit.null import attention_alone, settling, trace_losses
 from iclgd.labs.implicit.spec import ExactCell, ImplicitCell, StaticCell, TrainedCell
-from iclgd.labs.implicit.weights import best_step, between, cosine, overlap, own_contrasts, own_cosines
+from iclgd.labs.implicit.weights import (
+    best_step,
+    between,
+    cosine,
+    directions,
+    largest,
+    overlap,
+    own_contrasts,
+    own_cosines,
+)
 from iclgd.models.faithful import generate, generate_patched, residual
 from iclgd.models.mlps import matrix
 from iclgd.models.patches import FORMS, patches, read
@@ -106,13 +115,14 @@ def _exact_arrays(spec: ExactCell, subject: Subject, episode: Episode) -> tuple[
             arrays.append(array([one.gap for one in left], "query", quantity="gap", **labels))
     weights = [matrix(mlp.last).detach() for mlp in subject.layout.mlps()]  # own is of form C now
     lasts = [layer.last for layer in own if layer.last is not None]
-    sizes = [last.norms / torch.linalg.matrix_norm(w.float(), 2) for last, w in zip(lasts, weights, strict=True)]
+    sizes = [last.norms / largest(w) for last, w in zip(lasts, weights, strict=True)]
     turns = [own_cosines(last, w) for last, w in zip(lasts, weights, strict=True)]
     arrays.append(array(torch.stack(sizes, 1), "query", "layer", quantity="size"))
     arrays.append(array(torch.stack(turns, 1), "query", "layer", quantity="along W"))
     arrays.append(array([between(last) for last in lasts], "layer", quantity="between queries"))
-    counts, moved = settling(subject, prompts.bos, prompts.context, prompts.queries[0])
-    arrays.append(array(moved, "size", "layer", quantity="settling", coordinates={"size": counts}))
+    if spec.settling:
+        counts, moved = settling(subject, prompts.bos, prompts.context, prompts.queries[0])
+        arrays.append(array(moved, "size", "layer", quantity="settling", coordinates={"size": counts}))
     given = (subject, prompts.context, prompts.queries[0], spec.tokens)
     behind = generate(*given)
     alone = generate_patched(subject, prompts.bos, *given[1:], form="C")
@@ -200,10 +210,12 @@ def _overlaps(ground: Ground, tuned: dict[Demos, Tuned], static: Static, spec: T
     """Subspaces by rank, sizes beside the weights, and the step that training would have to be scaled by."""
     fits = [one.last for one in ground.static("right", static, spec.calibration[-1])]
     weights = [matrix(mlp.last) for mlp in ground.subject.layout.mlps()]
-    for demos in ("right", "other task"):
+    most = spec.ranks[-1]
+    patched = [directions(fit, most) for fit in fits]  # type: ignore[arg-type]
+    for demos in DEMOS[::2]:
         labels = {} if demos == "right" else {"null": demos}
-        pairs = list(zip(fits, tuned[demos].change, strict=True))
-        found = [[overlap(a, b, rank) for a, b in pairs] for rank in spec.ranks]  # type: ignore[arg-type]
+        pairs = [(a, directions(b, most)) for a, b in zip(patched, tuned[demos].change, strict=True)]
+        found = [[overlap(a, b, rank) for a, b in pairs] for rank in spec.ranks]
         places = {"rank": spec.ranks, "side": ("outputs", "inputs")}
         yield array(torch.tensor(found), "rank", "layer", "side", quantity="overlap", coordinates=places, **labels)
     shape = fits[0].shape  # type: ignore[union-attr]

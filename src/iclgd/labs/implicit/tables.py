@@ -11,6 +11,7 @@ from iclgd.labs.implicit.run import THIRDS
 from iclgd.labs.implicit.view import WHOLE, View, mean, number, shares
 from iclgd.report.numbers import Number, Size
 from iclgd.report.page import Entry, Table
+from iclgd.results import Array
 
 Labels = dict[str, Any]
 NULLS = {"wrong labels": "behind wrong labels", "other task": "another task's prompt", "random": "random, as long"}
@@ -47,12 +48,16 @@ def sizes(view: View) -> Table:
         if cell.labels["part"] == "exact":
             known = {str(one.labels["quantity"]): one for one in result.arrays if "form" not in one.labels}
             size, along, alike = (known[q].values for q in ("size", "along W", "between queries"))
-            settles = known["settling"]
-            falls = slope(list(settles.coordinates["size"]), torch.from_numpy(np.median(settles.values, -1)))  # type: ignore[arg-type]
             name = f"{cell.labels['init']}, {cell.labels['precision']}"
             middle = (float(np.median(part)) for part in (size, along, alike))
-            rows.append([name, *(Number(x) for x in middle), Number(falls, digits=2)])
+            rows.append([name, *(Number(x) for x in middle), _fall(known["settling"]) if "settling" in known else ""])
     return Table(header, rows)
+
+
+def _fall(settling: Array) -> Number:
+    """The slope of the layers' median over the number of tokens."""
+    sizes = [int(size) for size in settling.coordinates["size"]]
+    return Number(slope(sizes, torch.from_numpy(np.median(settling.values, -1))), digits=2)
 
 
 # what patches do

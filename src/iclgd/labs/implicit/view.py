@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from iclgd.study import Study
 Scores = np.ndarray  # (query, label): log p of the label words
 Values = np.ndarray  # (task, seed, query), nan where there is nothing
 Value = Callable[[Scores, str, int], np.ndarray]  # of one episode: a value for each query
+PLACE = ("quantity", "init", "task", "seed", "rate", "asked", "patch", "fitted", "null", "depth", "demos")
 WHOLE = "matrix"  # the patch of any rank
 
 
@@ -59,11 +61,13 @@ class View:
     def most(self) -> int:
         return self.spec.calibration[-1]
 
+    @cached_property
+    def _index(self) -> dict[tuple[Any, ...], np.ndarray]:
+        return {tuple(one.labels.get(name) for name in PLACE): one.values for one in self.study.arrays()}
+
     def one(self, **labels: Any) -> np.ndarray | None:
-        """The only array with these labels; none where there is none."""
-        wanted = {"null": None, "fitted": None, "depth": None, "demos": None, **labels}
-        found = self.study.arrays(**wanted)
-        return found[0].values if len(found) == 1 else None
+        """The array with these labels and no others of those that place one; none where there is none."""
+        return self._index.get(tuple(labels.get(name) for name in PLACE))
 
     def scores(self, init: str, task: str, seed: int, **labels: Any) -> Scores | None:
         return self.one(quantity="scores", init=init, task=task, seed=seed, **{"asked": "held", **labels})
