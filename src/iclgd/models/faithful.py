@@ -23,9 +23,14 @@ class Residual:
     same_token: bool
 
 
-def residual(subject: Subject, query: Ids, target: Reading, added: Sequence[Added]) -> Residual:
-    """What is left when the context is gone and the patches are in the weights; ``target`` is of this query alone."""
-    plain = read(subject, [query], None)
+def residual(
+    subject: Subject, query: Ids, target: Reading, added: Sequence[Added], plain: Reading | None = None
+) -> Residual:
+    """What is left when the context is gone and the patches are in the weights; ``target`` is of this query alone.
+
+    ``plain``, the query read without context or patch, is read where it is not given.
+    """
+    plain = read(subject, [query], None) if plain is None else plain
     with written(subject, added):
         found = read(subject, [query], None)
     lengths = target.blocks[0].norm(dim=-1)

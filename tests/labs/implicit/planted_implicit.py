@@ -95,7 +95,7 @@ class Plant:
         block = self.block * (1e8 if cell.labels["precision"] == "float32" else 1)
         arrays = []
         for form in "ABC":
-            for patch, logits in (("own", 10 * block), ("another query's", 3.0)):
+            for patch, logits in (("own", 10 * block), ("another query's", 3.0))[: 2 if form == "C" else 1]:
                 labels = {"form": form, "patch": patch}
                 arrays.append(array(np.full((2, LAYERS), block), "query", "layer", quantity="block", **labels))
                 arrays.append(array([logits, logits], "query", quantity="logits", **labels))

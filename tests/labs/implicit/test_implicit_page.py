@@ -85,7 +85,7 @@ def test_single_precision_is_asked_for_what_it_can_give():
 
 def test_the_table_of_exact_patches_names_forms_and_arithmetics():
     table = tables.exact(planted())
-    assert row(table, "trained, float64, A") == ["trained, float64, A", "1e-15", "1e-14", "4", "3", ""]
+    assert row(table, "trained, float64, A") == ["trained, float64, A", "1e-15", "1e-14", "4", "", ""]
     assert row(table, "random, float32, C") == ["random, float32, C", "1e-07", "1e-06", "4", "3", "4 of 4"]
 
 
@@ -114,7 +114,8 @@ def test_the_second_sentence_gives_recovery_raw_and_without_the_shift_beside_its
     said = static(planted())
     assert "and .25 [.25 .25] once the shift that all queries share is taken off" in said
     assert said.endswith(
-        "(.10 [.10 .10] when fitted behind wrong labels, .05 [.05 .05] when fitted behind another task's prompt)."
+        "(.10 [.10 .10] when fitted behind wrong labels, .05 [.05 .05] behind another task's prompt, .00 [.00 .00] for "
+        "random matrices as long)."
     )
 
 
@@ -159,7 +160,8 @@ def test_the_third_sentence_compares_the_two_changes_with_their_nulls():
     assert trained(planted(seeds=2)) == (
         "Finetuning the same matrices on the same demonstrations at 0.01 makes another change: cosine .020 "
         "[.020 .020], .010 [.010 .010] with training on wrong labels, .030 [.030 .030] of what labels alone change; "
-        "-.010 [-.010 -.010] with random weights."
+        "-.010 [-.010 -.010] with random weights. It brings back .42 [.40 .44] of what reading does to the margins, "
+        ".50 [.50 .50] without the shift."
     )
 
 

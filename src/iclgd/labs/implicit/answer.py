@@ -6,6 +6,11 @@ from typing import Any
 from iclgd.labs.implicit.view import WHOLE, View, mean, number
 from iclgd.report.numbers import Number, significant
 
+NULLS = {
+    "wrong labels": "when fitted behind wrong labels",
+    "other task": "behind another task's prompt",
+    "random": "for random matrices as long",
+}
 TOLERANCES = {"float64": 1e-12, "float32": 1e-4, "bfloat16": 0.05}  # of a block's relative residual
 
 
@@ -63,10 +68,10 @@ def static(view: View) -> str:
     if first.mean != first.mean:
         return ""
     nulls = []
-    for null, title in (("wrong labels", "behind wrong labels"), ("other task", "behind another task's prompt")):
+    for null, title in NULLS.items():
         found = mean(view.recovery(init, True, **labels, null=null))
         if found.mean == found.mean:
-            nulls.append(f"{number(found)} when fitted {title}")
+            nulls.append(f"{number(found)} {title}")
     beside = f" ({', '.join(nulls)})" if nulls else ""
     return (
         f"One patch for all queries, fitted on {view.most} others, brings back {number(first)} of what reading does to "
@@ -90,10 +95,13 @@ def trained(view: View) -> str:
     wrong = view.cosine(init, "cosine", WHOLE, rate, "wrong")
     labels = view.cosine(init, "contrast", WHOLE, rate)
     another = how_alike(known[rate].mean)
+    gd = {"patch": "gd", "rate": rate, "demos": "right"}
+    raw, centred = (mean(view.recovery(init, c, **gd)) for c in (False, True))  # type: ignore[arg-type]
     return (
         f"Finetuning the same matrices on the same demonstrations at {rate:g}{chosen} makes {another} change: cosine "
         f"{number(known[rate], 3)}, {number(wrong, 3)} with training on wrong labels, {number(labels, 3)} of what "
-        f"labels alone change{untrained(view, rate)}."
+        f"labels alone change{untrained(view, rate)}. It brings back {number(raw)} of what reading does to the "
+        f"margins, {number(centred)} without the shift."
     )
 
 

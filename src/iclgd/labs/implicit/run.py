@@ -98,19 +98,19 @@ def _exact_arrays(spec: ExactCell, subject: Subject, episode: Episode) -> tuple[
     prompts = build_prompts(subject.tokenizer, episode, spec.prompt, subject.room)
     queries = [prompts.bos + query for query in prompts.queries]
     target = read(subject, prompts.queries, subject.encode(prompts.context))
+    plain = read(subject, queries, None)
     arrays = []
     for form in FORMS:
         own = patches(subject, queries, target, form)
-        for who, shift in (("own", 0), ("another query's", 1)):
+        for who, shift in (("own", 0), ("another query's", 1))[: 2 if form == "C" else 1]:
             places = [(i + shift) % len(queries) for i in range(len(queries))]
             left = [
-                residual(subject, query, target.of([i]), [layer.of(place) for layer in own])
+                residual(subject, query, target.of([i]), [layer.of(place) for layer in own], plain.of([i]))
                 for i, (query, place) in enumerate(zip(queries, places, strict=True))
             ]
             labels = {"form": form, "patch": who}
-            arrays.append(
-                array(torch.stack([one.blocks for one in left]), "query", "layer", quantity="block", **labels)
-            )
+            blocks = torch.stack([one.blocks for one in left])
+            arrays.append(array(blocks, "query", "layer", quantity="block", **labels))
             arrays.append(array([one.logits for one in left], "query", quantity="logits", **labels))
             arrays.append(array([one.gap for one in left], "query", quantity="gap", **labels))
     weights = [matrix(mlp.last).detach() for mlp in subject.layout.mlps()]  # own is of form C now

@@ -28,10 +28,11 @@ def exact(view: View) -> Table:
         for form in ("A", "B", "C"):
             worst = [float(known[q, form, who].max()) for q, who in (("block", "own"), ("logits", "own"))]
             gap = float(known["gap", form, "own"].min())
-            another = float(known["logits", form, "another query's"].min())
+            another = known.get(("logits", form, "another query's"))
+            left: Entry = "" if another is None else Size(float(another.min()), digits=2)
             name = f"{cell.labels['init']}, {cell.labels['precision']}, {_form(form, result.facts['normed'])}"
             same = f"{result.facts['same_tokens']} of {result.facts['tokens']}" if form == "C" else ""
-            rows.append([name, *(Size(x, digits=2) for x in (*worst, gap, another)), same])
+            rows.append([name, *(Size(x, digits=2) for x in (*worst, gap)), left, same])
     return Table(header, rows)
 
 

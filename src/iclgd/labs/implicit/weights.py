@@ -8,7 +8,7 @@ from iclgd.models.added import Outer
 
 Matrix = Float[Tensor, "out in"]
 Directions = tuple[Float[Tensor, "out rank"], Float[Tensor, "in rank"]]
-SPARE, ROUNDS = 16, 8
+SPARE, ROUNDS = 16, 4
 
 
 def cosine(a: Matrix, b: Matrix) -> float:
@@ -61,7 +61,8 @@ def directions(a: Matrix, rank: int) -> Directions:
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        left, _, right = torch.svd_lowrank(a.double().cpu(), q=min(rank + SPARE, *a.shape), niter=ROUNDS)
+        precise = a.to("cpu", torch.promote_types(a.dtype, torch.float32))
+        left, _, right = torch.svd_lowrank(precise, q=min(rank + SPARE, *a.shape), niter=ROUNDS)
     return left[:, :rank], right[:, :rank]
 
 
