@@ -114,6 +114,16 @@ def test_the_main_direction_points_the_way_that_answers_lie():
     found = main_direction(moves)
     torch.testing.assert_close(found.norm(dim=-1), torch.ones(3))
     assert torch.cosine_similarity(found, -way, dim=-1).min() > 0.99
+    torch.testing.assert_close(main_direction(-moves), -found)
+
+
+def test_an_in_context_vector_leads_from_what_is_asked_to_what_is_answered():
+    subject, prompts = tiny_subject("llama"), asked()
+    texts = [(1, *demo.ids[:-1]) for demo in prompts.demos], [(1, *demo.ids) for demo in prompts.demos]
+    before, after = (read(subject, part, None).blocks[:, 0] for part in texts)  # of the first block
+    zero, found = traced(ZeroShot(), subject, prompts), traced(ContextVector(strength=0.3), subject, prompts)
+    moved = (found.blocks - zero.blocks)[:, 0, 0]  # at the prompt's last token
+    assert (moved @ (after - before).mean(0)).min() > 0
 
 
 @pytest.mark.parametrize("learner", ["static-patch", "static-patch:kind=vector", "task-vector", "in-context-vector"])

@@ -68,6 +68,28 @@ def test_scores_without_and_behind_demonstrations_are_those_of_the_package_s_lea
         with learner.learn(subject, prompts) as predictor:
             expected = predictor.trace(prompts).scores[4:]
         np.testing.assert_allclose(scores(results["static"], patch=name), expected, atol=1e-5)
+    episode = Tools().episode(spec.cells()[0].spec.task, spec.cells()[0].spec.episode).with_wrong_labels(0)
+    wrong = build_prompts(subject.tokenizer, episode, PromptSpec(), subject.room)
+    with InContext().learn(subject, wrong) as predictor:
+        expected = predictor.trace(wrong).scores[4:]
+    np.testing.assert_allclose(scores(results["static"], patch="icl, wrong labels"), expected, atol=1e-5)
+
+
+def test_contrasts_are_of_right_minus_wrong_labels_in_the_patch_and_in_training(subject, spec, results):
+    tools, cell = Tools(), spec.cells()[0].spec
+    episode, other = (tools.episode(task, cell.episode) for task in (cell.task, cell.other))
+    ground = Ground(subject, episode, other, PromptSpec(), 0, 4, silent)
+    trained = ground.tuned("right", 0.3).change[1] - ground.tuned("wrong", 0.3).change[1]
+    fitted = ground.static("right", Static(), 4)[1].last - ground.static("wrong", Static(), 4)[1].last
+    (found,) = results["trained"].select(quantity="contrast", patch="matrix")
+    assert found.values[0, 1] == pytest.approx(
+        float(torch.cosine_similarity(fitted.ravel(), trained.ravel(), 0)), abs=1e-5
+    )
+    own = ground.own("right")[1].of(2).last - ground.own("wrong")[1].of(2).last
+    (found,) = results["trained"].select(quantity="contrast", patch="own")
+    assert found.values[2, 1] == pytest.approx(
+        float(torch.cosine_similarity(own.ravel(), trained.ravel(), 0)), abs=1e-5
+    )
 
 
 def test_training_the_last_maps_is_the_package_s_gradient_descent(subject, spec, results):
