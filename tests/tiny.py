@@ -54,6 +54,7 @@ REGISTERED: dict[str, Callable[[], Any]] = {
         layer_types=["sliding_attention", "full_attention", "sliding_attention"],
         query_pre_attn_scalar=8,
     ),
+    "olmo2": lambda: zoo.olmo2.Olmo2Config(**GROUPED),
     "gpt-oss": lambda: zoo.gpt_oss.GptOssConfig(
         **GROUPED,
         **WINDOWED,

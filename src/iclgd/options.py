@@ -1,5 +1,6 @@
 """Fields that labs on language models share: which model, which task and episode, how it becomes tokens."""
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +28,11 @@ def task_name(given: Any) -> Any:
 def unescaped(given: Any) -> Any:
     r"""`\n` as it is typed in a shell."""
     return given.replace(r"\n", "\n").replace(r"\t", "\t") if isinstance(given, str) else given
+
+
+def untrained_seed(task: str, seed: int) -> int:
+    """Every task and draw has untrained weights of its own: shared ones would make tasks agree by chance."""
+    return int.from_bytes(sha256(f"{task} {seed}".encode()).digest()[:4], "big")
 
 
 class ModelOptions(Spec):

@@ -25,6 +25,7 @@ SPECS = {
     "languages sample": {"language": "a*bc*"},
     "languages list": {},
     "linear train": {**SMALL, "dx": 3, "steps": 4, "learners": "gd"},
+    "implicit": {"k": 2, "queries": 2, "init": "trained", "calibration": "1,2", "exact": 1, "tokens": 2},
     "identities": {"names": "any-path-is-descent", "seeds": 2},
     "exits": MODEL,
     "linear optimum": {"task": "gaussian", "dx": 3, "steps": 1},

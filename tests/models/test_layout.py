@@ -134,3 +134,16 @@ def test_the_layout_says_in_words_where_k_and_v_live(architecture, words):
 def test_key_heads_are_counted_as_the_cache_has_them(architecture, heads):
     subject = Subject(tiny_model(architecture), tiny_tokenizer(), architecture)
     assert subject.layout.key_heads == heads == subject.encode([1, 2]).layers[0][0].shape[1]
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt2", "opt", "gemma3"])
+def test_the_part_called_down_is_the_weight_of_each_mlp_s_last_map_and_nothing_else(architecture):
+    layout = tiny_subject(architecture).layout
+    slots = layout.slots("down")
+    assert [slot.layer for slot in slots] == list(range(layout.layers))
+    for slot, block in zip(slots, layout.blocks, strict=True):
+        inside = [module.weight for module in block.modules() if getattr(module, "weight", None) is not None]
+        assert sum(slot.parameter is weight for weight in inside) == 1
+        assert slot.keep is None
+        assert sorted(slot.parameter.shape)[0] == layout.config.hidden_size  # the other side is the MLP's inside
+        assert slot.parameter.shape[0 if architecture == "gpt2" else 1] > layout.config.hidden_size

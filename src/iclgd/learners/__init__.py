@@ -24,3 +24,6 @@ LEARNERS: Registry[Any] = Registry("learner", "iclgd known", "iclgd.learners", n
 LEARNERS.add("gd", "iclgd.learners.descent:GradientDescent", "SGD on the demonstrations, one at a time (Dai 2022)")
 LEARNERS.add("lcgd", "iclgd.learners.layercausal:LayerCausal", "layer-causal GD, as Deutch 2023's code has it")
 LEARNERS.add("lcgd-paper", "iclgd.learners.layercausal:LayerCausalPaper", "the same as their equations have it")
+LEARNERS.add("static-patch", "iclgd.learners.static_patch:StaticPatch", "one change of weights that stands in for them")
+LEARNERS.add("task-vector", "iclgd.learners.task_vector:TaskVector", "one hidden state in their place (Hendel 2023)")
+LEARNERS.add("in-context-vector", "iclgd.learners.context_vector:ContextVector", "steering along them (Liu 2024)")

@@ -14,8 +14,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from iclgd.errors import Refusal
+from iclgd.models.mlps import Mlp, mlps
 
-Part = Literal["kv", "qkv", "attention", "all"]
+Part = Literal["kv", "qkv", "attention", "down", "all"]
 Fused = Literal["thirds", "heads", "groups", "stacked", "quarters"]
 Entry = tuple[str, Tensor, Tensor | None, int]  # name, parameter, which entries of it, along which axis
 
@@ -212,14 +213,22 @@ class Layout:
         index = (self._key_value_entries(form) == 0).nonzero()[:, 0]
         return [(attention.get_submodule(name), index) for attention in self.attentions]
 
+    def mlps(self) -> list[Mlp]:
+        """The MLP of every block."""
+        return mlps(self.model, self.family, self.config, self.blocks)
+
     def slots(self, part: Part) -> list[Slot]:
         """The parameters that a finetuned learner may change.
 
         `kv`: key and value projections, weights and biases (Dai 2022, §4.1); `qkv`: the query projections too;
-        `attention`: everything inside the attention modules; `all`: every parameter (layer −1 outside the blocks).
+        `attention`: everything inside the attention modules; `down`: the last linear map of each MLP, its weight alone;
+        `all`: every parameter (layer −1 outside the blocks).
         """
         if part == "all":
             return self._all_slots()
+        if part == "down":
+            lasts = [mlp.last.weight for mlp in self.mlps()]
+            return [Slot(f"{layer}.down", weight, layer) for layer, weight in enumerate(lasts)]  # type: ignore[arg-type]
         slots = []
         for layer, attention in enumerate(self.attentions):
             if part == "attention":

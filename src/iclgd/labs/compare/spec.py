@@ -1,6 +1,5 @@
 """What `compare` is asked for, and the cells it is made of."""
 
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +11,7 @@ from iclgd.lab import Cell, Label, LabSpec
 from iclgd.learners import LEARNERS
 from iclgd.metrics import METRICS, OWN
 from iclgd.nulls import NULLS
-from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, refuse_drawing, task_name
+from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, refuse_drawing, task_name, untrained_seed
 from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, Names, PromptSpec, Rates, Seeds, Spec, option, unique
 from iclgd.tasks.text import TASKS
 
@@ -24,11 +23,6 @@ USUAL_NULLS = (
 )
 Position = Literal["prompt", "label"]
 Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given)))), TASKS]
-
-
-def untrained_seed(task: str, seed: int) -> int:
-    """Every task and draw has untrained weights of its own: shared ones would make tasks agree by chance."""
-    return int.from_bytes(sha256(f"{task} {seed}".encode()).digest()[:4], "big")
 
 
 class CompareCell(Spec):

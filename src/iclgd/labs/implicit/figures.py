@@ -1,0 +1,53 @@
+"""The figures of `implicit`: recovery against the number of calibration queries, and likeness by layer."""
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from iclgd.labs.implicit.view import WHOLE, View, mean
+from iclgd.report.figures import COLOURS, STYLE_OF_INIT, band, figure, legend, styled
+
+
+@styled
+def draw_curve(view: View) -> Figure:
+    """How much of reading's effect comes back, by kind of patch and number of queries it was fitted on."""
+    made, grid = figure(columns=2, width=4.2, height=3.2)
+    init, counts = view.spec.init[0], view.spec.calibration
+    kinds = ["vector", *(f"rank {rank}" for rank in view.spec.ranks), WHOLE]
+    for panel, centred, title in zip(grid[0], (False, True), ("raw", "without the mean shift"), strict=True):
+        for patch, colour in zip(kinds, COLOURS, strict=False):
+            found = {n: mean(view.recovery(init, centred, patch=patch, fitted=n)) for n in counts}
+            known = {n: one for n, one in found.items() if np.isfinite(one.mean)}
+            if known:
+                middle, low, high = ([getattr(e, name) for e in known.values()] for name in ("mean", "low", "high"))
+                band(panel, list(map(float, known)), middle, low, high, colour, patch)
+        panel.axhline(1, color="#999999", linewidth=0.6)
+        panel.axhline(0, color="#999999", linewidth=0.6)
+        panel.set(title=title, xlabel="calibration queries", xscale="log")
+        panel.set_xticks(counts, [str(n) for n in counts])
+        panel.minorticks_off()
+    grid[0, 0].set_ylabel("share of the effect on label margins")
+    legend(made, grid[0])
+    return made
+
+
+@styled
+def draw_layers(view: View) -> Figure:
+    """Cosine of patches and training by layer; nulls and other weights beside."""
+    made, grid = figure(columns=2, width=4.2, height=3.2)
+    rate = view.spec.rates[-1]
+    for panel, patch, title in zip(grid[0], ("own", WHOLE), ("own patches", "one matrix for all"), strict=True):
+        for null, colour in ((None, COLOURS[0]), ("wrong", COLOURS[1]), ("other task", COLOURS[2])):
+            name = {None: "gd", "wrong": "gd, wrong labels", "other task": "gd, another task"}[null]
+            for init in view.spec.init if null is None else view.spec.init[:1]:
+                found = view.by_layer(init, "cosine", patch, rate, null)
+                label = name if init == view.spec.init[0] else f"{name}, {init} weights"
+                panel.plot(range(len(found)), found, color=colour, linestyle=STYLE_OF_INIT[init], label=label)
+        labels = view.by_layer(view.spec.init[0], "contrast", patch, rate)
+        panel.plot(range(len(labels)), labels, color=COLOURS[3], label="labels' part")
+        panel.axhline(0, color="#999999", linewidth=0.6)
+        panel.set(title=title, xlabel="layer")
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    grid[0, 0].set_ylabel(f"cosine with gd {rate:g}")
+    legend(made, grid[0])
+    return made

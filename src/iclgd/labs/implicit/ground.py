@@ -1,0 +1,166 @@
+"""An episode on a subject, as this lab asks about it: readings, patches and training, each computed once."""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from iclgd.errors import Refusal
+from iclgd.learners.descent import GradientDescent
+from iclgd.models.added import Added, Own, written
+from iclgd.models.capture import Prefix
+from iclgd.models.mlps import is_transposed
+from iclgd.models.patches import Reading, patches, read
+from iclgd.models.static import Static, fit
+from iclgd.models.subject import Subject
+from iclgd.prompts import Ids, Prompts, build_prompts
+from iclgd.spec import PromptSpec
+from iclgd.tasks.episodes import Episode
+from iclgd.tools import Progress
+
+Demos = Literal["right", "wrong", "other task"]  # whose demonstrations are read or trained on
+Asked = Literal["calibration", "held", "others"]  # which queries: of the task (two sets), of another task
+OWN = 16  # held-out queries whose own patches are computed
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What finetuning the last maps did: their changes by layer, and the answers to the held-out queries."""
+
+    change: list[Float[Tensor, "out in"]]
+    scores: Float[Tensor, "query label"] | None
+    losses: tuple[float, ...]
+    diverged: str | None
+
+
+class Ground:
+    """A subject, an episode with right and with wrong labels, and one of another task."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        episode: Episode,
+        other: Episode,
+        prompt: PromptSpec,
+        seed: int,
+        calibration: int,
+        progress: Progress,
+    ):
+        self.subject, self.episode, self.progress = subject, episode, progress
+        asked = {"right": episode, "wrong": episode.with_wrong_labels(seed), "other task": other}
+        self.prompts: dict[str, Prompts] = {
+            name: build_prompts(subject.tokenizer, one, prompt, subject.room) for name, one in asked.items()
+        }
+        own, others = self.prompts["right"].queries, self.prompts["other task"].queries
+        if len(own) < calibration + 2:
+            raise Refusal(
+                f"{episode.task.name} has {len(own)} queries, too few to calibrate on {calibration} and hold out two: "
+                "lower `calibration`."
+            )
+        self.queries: dict[str, tuple[Ids, ...]] = {
+            "calibration": own[:calibration],
+            "held": own[calibration:],
+            "others": others,
+        }
+        self.answers = self.prompts["right"].answers[calibration:]
+        self.words = first_tokens(self.prompts["right"].labels, episode.task.name)
+        self._readings: dict[tuple[Demos | None, Asked], Reading] = {}
+        self._prefixes: dict[Demos, Prefix | None] = {}
+        self._static: dict[tuple[Demos, Static, int], list[Added]] = {}
+
+    def whole(self, asked: Asked) -> list[Ids]:
+        """Queries from bos on, as they are read without demonstrations."""
+        return [self.prompts["right"].bos + query for query in self.queries[asked]]
+
+    # reading
+
+    def reading(self, demos: Demos | None, asked: Asked) -> Reading:
+        """What the model does behind demonstrations, or without any."""
+        if (demos, asked) not in self._readings:
+            self.progress(f"reading, {demos or 'no'} demonstrations", len(self.queries[asked]))
+            if demos is None:
+                found = read(self.subject, self.whole(asked), None)
+            else:
+                found = read(self.subject, self.queries[asked], self.prefix(demos))
+            self._readings[demos, asked] = found
+        return self._readings[demos, asked]
+
+    def prefix(self, demos: Demos) -> Prefix | None:
+        if demos not in self._prefixes:
+            self._prefixes[demos] = self.subject.encode(self.prompts[demos].context)
+        return self._prefixes[demos]
+
+    def scores(self, reading: Reading) -> Float[Tensor, "query label"]:
+        """log p of each label word's first token."""
+        precise = torch.promote_types(reading.logits.dtype, torch.float32)
+        return reading.logits.to(precise).log_softmax(-1)[:, list(self.words)].cpu()
+
+    # patches
+
+    def own(self, demos: Demos) -> list[Own]:
+        """The exact patches of the first held-out queries, form C."""
+        self.progress(f"own patches, {demos} demonstrations", 0)
+        target = self.reading(demos, "held").of(slice(OWN))
+        return patches(self.subject, self.whole("held")[:OWN], target, "C")
+
+    @cached_property
+    def owned(self) -> dict[Demos, list[Own]]:
+        return {"right": self.own("right"), "wrong": self.own("wrong")}
+
+    def static(self, demos: Demos, static: Static, count: int, layers: Container[int] | None = None) -> list[Added]:
+        """One change for all queries, fitted on the first ones of the calibration."""
+        if layers is None and (demos, static, count) in self._static:
+            return self._static[demos, static, count]
+        self.progress(f"{static.label} fitted on {count}, {demos} demonstrations", count)
+        target = self.reading(demos, "calibration").of(slice(count))
+        found = fit(self.subject, self.whole("calibration")[:count], target, static, layers)
+        if layers is None:
+            self._static[demos, static, count] = found
+        return found
+
+    def patched(self, added: Sequence[Added], asked: Asked = "held") -> Float[Tensor, "query label"]:
+        """Label scores with a change in the weights and no demonstrations."""
+        with written(self.subject, added):
+            return self.scores(read(self.subject, self.whole(asked), None))
+
+    # training
+
+    def tuned(self, demos: Demos, rate: float) -> Tuned:
+        """Gradient descent on the last maps alone, on the demonstrations that were read."""
+        self.progress(f"gd {rate:g} on the last maps, {demos} demonstrations", 0)
+        learner = GradientDescent(rate=rate, trains="down")
+        with learner.learn(self.subject, self.prompts[demos]) as predictor:
+            training = predictor.training
+            assert training is not None
+            if training.diverged:
+                return Tuned([], None, training.losses, training.diverged)
+            with torch.no_grad():
+                lasts = [mlp.last for mlp in self.subject.layout.mlps()]
+                moved = [slot.parameter.detach() - slot.before for slot in predictor.slots if slot.before is not None]
+                change = [one.T if is_transposed(m) else one for m, one in zip(lasts, moved, strict=True)]
+                scores = self.scores(read(self.subject, self.whole("held"), None))
+        return Tuned(change, scores, training.losses, None)
+
+
+def first_tokens(labels: Sequence[Ids], task: str) -> tuple[int, ...]:
+    """The first token of every label word, by which answers are told apart here."""
+    words = tuple(label[0] for label in labels)
+    if len(set(words)) < len(words):
+        raise Refusal(f"two label words of {task} begin with the same token, so that patches cannot be scored on them.")
+    return words
+
+
+def random_like(added: Sequence[Added], seed: int) -> list[Added]:
+    """Matrices of random directions, as long as those given, block by block."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def turned(one: Added) -> Added:
+        assert one.last is not None
+        noise = torch.randn(one.last.shape, generator=generator, dtype=torch.float64).to(one.last)
+        return replace(one, last=noise * (one.last.norm() / noise.norm()))
+
+    return [turned(one) for one in added]

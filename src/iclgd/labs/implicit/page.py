@@ -1,0 +1,90 @@
+"""What `implicit` shows: the answer in a few sentences, then patches for one query, for all, and training."""
+
+from functools import partial
+
+import numpy as np
+
+from iclgd.labs.implicit import figures, tables
+from iclgd.labs.implicit.answer import answer
+from iclgd.labs.implicit.view import View
+from iclgd.report.numbers import counted, number, significant
+from iclgd.report.page import Drawing, Page, Section
+from iclgd.study import Study
+
+SHORT = (
+    "Margins: log p of the label words less their mean; recovered: how much of what reading changes in them is there "
+    "without the demonstrations, raw and after the mean over queries is taken off both."
+)
+EXACT = (
+    "Each query's own patches written into the weights, the demonstrations gone. Block: the largest ‖y − y_C‖ / ‖y_C‖ "
+    "over blocks and queries; logits, gap: the largest difference with and without patches. Forms: A first and last "
+    "maps, B first maps and a bias, C the last map alone, D behind a norm of the MLP's output. It holds for any "
+    "weights: of what a model has learned it says nothing."
+)
+SIZES = (
+    "Medians over layers and queries, form C. Size: ‖ΔW‖₂ / ‖W‖₂; along W: cosine with the weights; two queries: "
+    "cosine of their patches. Settling: how ‖ΔW_i+1 − ΔW_i‖ falls with the number i of context tokens; −1 is what an "
+    "average of i values does, trained or not, and no sign of a learning rule."
+)
+LABELS = "Right minus wrong labels, in the patch or the training, against the same in reading."
+ALIKE = (
+    "Cosine of patches with the update that gradient descent makes of the same matrices, mean over layers; labels' "
+    "part: of right minus wrong labels in both."
+)
+OVERLAPS = "‖UᵀV‖² / r of the first r singular directions of one matrix for all and of training: 1 is the same space."
+STEPS = "Medians over layers. Best step: the number by which training's update comes closest to the patch."
+CURVE = "Kind of patch and number of queries it was fitted on; then patches in a third of the layers alone."
+
+
+def page(study: Study) -> Page:
+    view = View(study)
+    sections = [
+        Section("In short", f"{SHORT} {interval_note(view)}", tables.short(view), brief=True),
+        Section(
+            "Fitted on more queries",
+            "Bands are 95% intervals.",
+            figure=Drawing("curve", partial(figures.draw_curve, view)),
+        ),
+        Section("For one query", f"{EXACT} {path_note(view)}", tables.exact(view), brief=True),
+        Section("Patches beside the weights", f"{SIZES} {settling_note(view)}", tables.sizes(view)),
+        Section("One patch for all queries", CURVE, tables.curve(view)),
+        Section("What labels change", LABELS, tables.labels_made(view)),
+        Section("The same matrices, trained", ALIKE, tables.alike(view), brief=True),
+        Section("By layer", "Nulls beside.", figure=Drawing("layers", partial(figures.draw_layers, view))),
+        Section("The same directions", OVERLAPS, tables.overlaps(view)),
+        Section("Sizes of both changes", STEPS, tables.steps(view)),
+    ]
+    return Page("Prompt into weights", what(view), answer(view), sections)
+
+
+def what(view: View) -> str:
+    """What was run, in one line."""
+    spec, study = view.spec, view.study
+    shown, asked = (sorted(set(study.facts(name))) for name in ("demonstrations", "queries"))
+    k, queries = (f"{one[0]}" if len(one) == 1 else f"{one[0]} to {one[-1]}" for one in (shown, asked))
+    return (
+        f"{spec.model_title} · {', '.join(spec.task_titles.values())} · k = {k} · {counted(len(spec.seeds), 'seed')} × "
+        f"{queries} held-out queries · {spec.dtype}"
+    )
+
+
+def path_note(view: View) -> str:
+    """That any path of matrices is gradient descent on losses made from it."""
+    found = view.study.facts("random_path")
+    if not found:
+        return ""
+    return (
+        f'A path of random matrices is "gradient descent" on trace losses to {significant(max(found), 2)}: so is any.'
+    )
+
+
+def settling_note(view: View) -> str:
+    """How patches settle in a layer that knows nothing."""
+    found = view.study.facts("attention_alone")
+    return f"In one layer of random softmax attention it is {number(float(np.mean(found)), 2)}." if found else ""
+
+
+def interval_note(view: View) -> str:
+    if len(view.spec.seeds) == 1:
+        return "Means with 95% intervals over queries; 1 seed: no interval over draws."
+    return "Means with 95% intervals over draws of demonstrations and queries."

@@ -1,0 +1,203 @@
+"""The tables of `implicit`: exact patches, one patch for all queries, training of the same matrices."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from iclgd.labs.implicit.null import slope
+from iclgd.labs.implicit.run import THIRDS
+from iclgd.labs.implicit.view import WHOLE, View, mean, number, shares
+from iclgd.report.numbers import Number, Size
+from iclgd.report.page import Entry, Table
+from iclgd.results import Array
+
+Labels = dict[str, Any]
+NULLS = {"wrong labels": "behind wrong labels", "other task": "another task's prompt", "random": "random, as long"}
+
+
+def exact(view: View) -> Table:
+    """The largest residual of every form, in every arithmetic, trained or not."""
+    header = ["", "block", "logits", "gap without patch", "another query's patch", "tokens alike"]
+    rows: list[list[Entry]] = []
+    for cell, result in view.study.found():
+        if cell.labels["part"] != "exact":
+            continue
+        known = {tuple(one.labels.get(n) for n in ("quantity", "form", "patch")): one.values for one in result.arrays}
+        for form in ("A", "B", "C"):
+            worst = [float(known[q, form, who].max()) for q, who in (("block", "own"), ("logits", "own"))]
+            gap = float(known["gap", form, "own"].min())
+            another = known.get(("logits", form, "another query's"))
+            left: Entry = "" if another is None else Size(float(another.min()), digits=2)
+            name = f"{cell.labels['init']}, {cell.labels['precision']}, {_form(form, result.facts['normed'])}"
+            same = f"{result.facts['same_tokens']} of {result.facts['tokens']}" if form == "C" else ""
+            rows.append([name, *(Size(x, digits=2) for x in (*worst, gap)), left, same])
+    return Table(header, rows)
+
+
+def _form(form: str, normed: bool) -> str:
+    """Behind a norm of the MLP's output the last map alone is form D."""
+    return ("D" if form == "C" else f"{form} with D") if normed else form
+
+
+def sizes(view: View) -> Table:
+    """How large the patches are beside the weights, how they lie to them and to each other, layer by layer's median."""
+    header = ["", "size", "along W", "two queries alike", "log-log slope of settling"]
+    rows: list[list[Entry]] = []
+    for cell, result in view.study.found():
+        if cell.labels["part"] == "exact":
+            known = {str(one.labels["quantity"]): one for one in result.arrays if "form" not in one.labels}
+            size, along, alike = (known[q].values for q in ("size", "along W", "between queries"))
+            name = f"{cell.labels['init']}, {cell.labels['precision']}"
+            middle = (float(np.median(part)) for part in (size, along, alike))
+            rows.append([name, *(Number(x) for x in middle), _fall(known["settling"]) if "settling" in known else ""])
+    return Table(header, rows)
+
+
+def _fall(settling: Array) -> Number:
+    """The slope of the layers' median over the number of tokens."""
+    sizes = [int(size) for size in settling.coordinates["size"]]
+    return Number(slope(sizes, torch.from_numpy(np.median(settling.values, -1))), digits=2)
+
+
+# what patches do
+
+
+EFFECTS = ["", "accuracy", "agrees with icl", "margins recovered", "without the mean shift"]
+
+
+def effects(view: View, init: str, labels: Labels) -> list[Entry]:
+    """Accuracy, agreement with reading, and how much of its effect on the label margins is there."""
+    return [
+        _or_not(shares(view.right(init, **labels))),
+        _or_not(shares(view.agreeing(init, **labels))),
+        *(_or_not(mean(view.recovery(init, centred, **labels))) for centred in (False, True)),
+    ]
+
+
+def _or_not(found: object) -> Entry:
+    shown = number(found)  # type: ignore[arg-type]
+    return shown if shown.value == shown.value else "n/a"
+
+
+def short(view: View) -> Table:
+    """Reading, one patch for all, its nulls, training, and weights that were not trained."""
+    init, most = view.spec.init[0], view.most
+    whole: Labels = {"patch": WHOLE, "fitted": most}
+    rows = [_row(view, init, "zero-shot", {"patch": "zero-shot"}), _row(view, init, "icl", {"patch": "icl"})]
+    rows.append(_row(view, init, f"vector fitted on {most}", {"patch": "vector", "fitted": most}))
+    rows.append(_row(view, init, f"matrix fitted on {most}", whole))
+    rows += [_row(view, init, f"  {title}", {**whole, "null": null}) for null, title in NULLS.items()]
+    rows += _on_others(view, init, most)
+    for other in view.spec.init[1:]:
+        rows.append(_row(view, other, f"  {other} weights", whole))
+    for rate in view.spec.rates:
+        rows.append(_row(view, init, f"gd {rate:g}", {"patch": "gd", "rate": rate, "demos": "right"}))
+        rows.append(_row(view, init, "  wrong labels", {"patch": "gd", "rate": rate, "demos": "wrong"}))
+    return Table(EFFECTS, rows)
+
+
+def _on_others(view: View, init: str, most: int) -> list[list[Entry]]:
+    """The same patch on queries of another task, beside what the same prompt does to them."""
+    asked: Labels = {"asked": "others", "patch": WHOLE, "fitted": most}
+    found = [_or_not(mean(view.recovery(init, centred, **asked))) for centred in (False, True)]
+    return [["  on another task's queries", "", "", *found]]
+
+
+def _row(view: View, init: str, name: str, labels: Labels) -> list[Entry]:
+    return [name, *effects(view, init, labels)]
+
+
+def curve(view: View) -> Table:
+    """Every patch for all queries: by kind and rank, by the number of queries it was fitted on, by depth."""
+    init = view.spec.init[0]
+    rows = []
+    for count in view.spec.calibration:
+        ranks = [f"rank {rank}" for rank in view.spec.ranks if rank < count]
+        for patch in ("vector", *ranks, WHOLE):
+            rows.append(_row(view, init, f"{patch}, {count}", {"patch": patch, "fitted": count}))
+    whole: Labels = {"patch": WHOLE, "fitted": view.most}
+    rows += [_row(view, init, f"{WHOLE}, {view.most}, {third}", {**whole, "depth": third}) for third in THIRDS]
+    return Table(EFFECTS, rows)
+
+
+def labels_made(view: View) -> Table:
+    """What labels change in the margins: right minus wrong, brought back by patches and by training."""
+    init = view.spec.init[0]
+    whole: Labels = {"patch": WHOLE, "fitted": view.most}
+    pairs = {f"matrix fitted on {view.most}": (whole, {**whole, "null": "wrong labels"})}
+    for rate in view.spec.rates:
+        gd: Labels = {"patch": "gd", "rate": rate}
+        pairs[f"gd {rate:g}"] = ({**gd, "demos": "right"}, {**gd, "demos": "wrong"})
+    rows: list[list[Entry]] = [
+        [name, *(_or_not(mean(view.label_recovery(init, centred, *pair))) for centred in (False, True))]
+        for name, pair in pairs.items()
+    ]
+    return Table(["", "labels' effect recovered", "without the mean shift"], rows)
+
+
+# the same matrices, trained
+
+
+def alike(view: View) -> Table:
+    """Cosines with what training makes of the same matrices."""
+    header = ["", "cosine with gd", "gd, wrong labels", "gd, another task", "labels' part"]
+    rows: list[list[Entry]] = []
+    for init in view.spec.init:
+        for rate in view.spec.rates:
+            for patch, title in (("own", "own patches"), (WHOLE, "one matrix")):
+                found = [
+                    *(view.cosine(init, "cosine", patch, rate, null) for null in (None, "wrong", "other task")),
+                    view.cosine(init, "contrast", patch, rate),
+                ]
+                shown = [number(one, 3) if one.mean == one.mean else "n/a" for one in found]
+                rows.append([f"{title}, gd {rate:g}, {init}", *shown])
+    return Table(header, rows)
+
+
+def overlaps(view: View) -> Table:
+    """The subspaces that the matrix for all queries and training act on, by rank, beside chance and another task's."""
+    header = ["", "outputs", "another task", "chance", "inputs", "another task ", "chance "]
+    rows: list[list[Entry]] = []
+    for init in view.spec.init:
+        for rate in view.spec.rates:
+            found = {null: _stacked(view, init, rate, "overlap", null) for null in (None, "other task")}
+            chance = _stacked(view, init, rate, "chance", None)
+            if not all(len(one) for one in (*found.values(), chance)):
+                continue
+            for place, rank in enumerate(view.spec.ranks):
+                cells: list[Entry] = []
+                for side in (0, 1):
+                    cells += [Number(float(one[:, place, :, side].mean())) for one in found.values()]
+                    cells.append(Number(float(chance[:, place, side].mean())))
+                rows.append([f"rank {rank}, gd {rate:g}, {init}", *cells])
+    return Table(header, rows)
+
+
+def steps(view: View) -> Table:
+    """How long both changes are beside the weights, and by how much training's would have to be scaled."""
+    header = ["", "‖matrix‖ / ‖W‖", "‖gd‖ / ‖W‖", "best step", "last loss", "diverged"]
+    rows: list[list[Entry]] = []
+    for init in view.spec.init:
+        for rate in view.spec.rates:
+            lengths = (_stacked(view, init, rate, "length", None, patch=patch) for patch in (WHOLE, "gd"))
+            step = _stacked(view, init, rate, "step", None)
+            loss = [float(np.mean(one[-3:])) for one in _parts(view, init, rate, "loss", None, demos="right")]
+            middle = [Size(float(np.median(x)), digits=2) if len(x) else "n/a" for x in (*lengths, step)]
+            last: Entry = Size(float(np.mean(loss)), digits=3) if loss else "n/a"
+            rows.append([f"gd {rate:g}, {init}", *middle, last, str(view.diverged(init, rate))])
+    return Table(header, rows)
+
+
+def _parts(view: View, init: str, rate: float, quantity: str, null: str | None, **more: Any) -> Iterator[np.ndarray]:
+    for task in view.spec.task:
+        for seed in view.spec.seeds:
+            found = view.one(init=init, task=task, seed=seed, rate=rate, quantity=quantity, null=null, **more)
+            if found is not None:
+                yield found
+
+
+def _stacked(view: View, init: str, rate: float, quantity: str, null: str | None, **more: Any) -> np.ndarray:
+    parts: Sequence[np.ndarray] = list(_parts(view, init, rate, quantity, null, **more))
+    return np.stack(parts) if parts else np.empty(0)

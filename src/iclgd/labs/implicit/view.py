@@ -1,0 +1,178 @@
+"""The cells of a study brought together: what patches do to label margins, how alike matrices are, with intervals."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from iclgd.labs.implicit.spec import ImplicitSpec
+from iclgd.metrics.differences import Difference, difference
+from iclgd.metrics.estimates import COSINE, Estimate, estimate, share
+from iclgd.report.numbers import Number
+from iclgd.study import Study
+
+Scores = np.ndarray  # (query, label): log p of the label words
+Values = np.ndarray  # (task, seed, query), nan where there is nothing
+Value = Callable[[Scores, str, int], np.ndarray]  # of one episode: a value for each query
+PLACE = ("quantity", "init", "task", "seed", "rate", "asked", "patch", "fitted", "null", "depth", "demos")
+WHOLE = "matrix"  # the patch of any rank
+
+
+def number(found: Estimate, digits: int = 2) -> Number:
+    return Number(found.mean, found.low, found.high, digits)
+
+
+def effect(one: Scores, base: Scores) -> Scores:
+    """What changed in the label margins: log p less its mean over labels, minus the same before."""
+    change = one - base
+    return change - change.mean(-1, keepdims=True)
+
+
+def recovered(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
+    """Σ⟨found, wanted⟩ / Σ⟨wanted, wanted⟩ over queries: 1 where an effect is brought back in full, 0 for noise.
+
+    ``centred``: after the mean over queries is taken off both, so that a shift that is the same for every query counts
+    for nothing. A value for each query, whose mean is that ratio: each query enters by its first-order effect on it
+    (Taylor linearisation, Woodruff 1971), so that the values' spread is the ratio's.
+    """
+    if centred:
+        found, wanted = found - found.mean(0), wanted - wanted.mean(0)
+    part, whole = (found * wanted).sum(-1), (wanted * wanted).sum(-1)
+    if not whole.sum() > 0:
+        return np.full(len(part), np.nan)
+    ratio = part.sum() / whole.sum()
+    return ratio + (part - ratio * whole) / whole.mean()
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A study of `implicit`, its arrays found by their labels."""
+
+    study: Study
+
+    @property
+    def spec(self) -> ImplicitSpec:
+        assert isinstance(self.study.spec, ImplicitSpec)
+        return self.study.spec
+
+    @property
+    def most(self) -> int:
+        return self.spec.calibration[-1]
+
+    @cached_property
+    def _index(self) -> dict[tuple[Any, ...], np.ndarray]:
+        return {tuple(one.labels.get(name) for name in PLACE): one.values for one in self.study.arrays()}
+
+    def one(self, **labels: Any) -> np.ndarray | None:
+        """The array with these labels and no others of those that place one; none where there is none."""
+        return self._index.get(tuple(labels.get(name) for name in PLACE))
+
+    def scores(self, init: str, task: str, seed: int, **labels: Any) -> Scores | None:
+        return self.one(quantity="scores", init=init, task=task, seed=seed, **{"asked": "held", **labels})
+
+    # values over tasks, seeds and queries
+
+    def values(self, value: Callable[[str, int], np.ndarray | None]) -> Values:
+        """Of every episode, side by side."""
+        found = {(task, seed): value(task, seed) for task in self.spec.task for seed in self.spec.seeds}
+        width = max((len(one) for one in found.values() if one is not None), default=0)
+        values = np.full((len(self.spec.task), len(self.spec.seeds), width), np.nan)
+        for (task, seed), one in found.items():
+            if one is not None:
+                values[self.spec.task.index(task), self.spec.seeds.index(seed), : len(one)] = one
+        return values
+
+    def recovery(self, init: str, centred: bool, asked: str = "held", **labels: Any) -> Values:
+        """How much of reading's effect on the label margins a patch (or training) brings back."""
+
+        def value(task: str, seed: int) -> np.ndarray | None:
+            place = (init, task, seed)
+            zero, icl = (self.scores(*place, asked=asked, patch=name) for name in ("zero-shot", "icl"))
+            found = self.scores(*place, asked=asked, **labels)
+            if zero is None or icl is None or found is None:
+                return None
+            return recovered(effect(found, zero), effect(icl, zero), centred)
+
+        return self.values(value)
+
+    def label_recovery(self, init: str, centred: bool, right: dict[str, Any], wrong: dict[str, Any]) -> Values:
+        """The same of what labels change: right minus wrong ones, in the patch and in reading."""
+
+        def value(task: str, seed: int) -> np.ndarray | None:
+            names = ({"patch": "icl"}, {"patch": "icl, wrong labels"}, right, wrong)
+            icl, icl_wrong, one, two = (self.scores(init, task, seed, **name) for name in names)
+            if icl is None or icl_wrong is None or one is None or two is None:
+                return None
+            return recovered(effect(one, two), effect(icl, icl_wrong), centred)
+
+        return self.values(value)
+
+    def right(self, init: str, **labels: Any) -> Values:
+        """1 where the answer is right, 0 where it is wrong."""
+
+        def value(task: str, seed: int) -> np.ndarray | None:
+            found = self.scores(init, task, seed, **labels)
+            answers = self.one(quantity="answers", init=init, task=task, seed=seed)
+            return None if found is None or answers is None else (found.argmax(-1) == answers).astype(float)
+
+        return self.values(value)
+
+    def agreeing(self, init: str, **labels: Any) -> Values:
+        """1 where the answer is reading's."""
+
+        def value(task: str, seed: int) -> np.ndarray | None:
+            found, icl = self.scores(init, task, seed, **labels), self.scores(init, task, seed, patch="icl")
+            return None if found is None or icl is None else (found.argmax(-1) == icl.argmax(-1)).astype(float)
+
+        return self.values(value)
+
+    def cosines(self, init: str, quantity: str, patch: str, rate: float, null: str | None = None) -> Values:
+        """Mean over layers of the cosines with the update of training."""
+
+        def value(task: str, seed: int) -> np.ndarray | None:
+            labels = {"quantity": quantity, "patch": patch, "rate": rate, "null": null}
+            found = self.one(init=init, task=task, seed=seed, **labels)
+            return None if found is None else found.mean(-1)
+
+        return self.values(value)
+
+    def by_layer(self, init: str, quantity: str, patch: str, rate: float, null: str | None = None) -> np.ndarray:
+        """Cosines by layer, mean over all else; empty where there is none."""
+        places = [(task, seed) for task in self.spec.task for seed in self.spec.seeds]
+        labels = {"quantity": quantity, "patch": patch, "rate": rate, "null": null, "init": init}
+        found = [self.one(task=task, seed=seed, **labels) for task, seed in places]
+        known = [one.mean(0) for one in found if one is not None]
+        return np.mean(known, axis=0) if known else np.empty(0)
+
+    # estimates
+
+    def cosine(self, *args: Any, **more: Any) -> Estimate:
+        values = self.cosines(*args, **more)
+        return estimate(values, COSINE) if values.size else NOTHING
+
+    def apart(self, one: Values, two: Values) -> Difference | None:
+        """One minus two on the same episodes and queries; none where either is not there."""
+        return difference(one, two) if one.size and one.shape == two.shape else None
+
+    def diverged(self, init: str, rate: float) -> int:
+        """In how many episodes training diverged."""
+        found = [
+            result.facts.get("diverged")
+            for cell, result in self.study.found()
+            if cell.labels.get("init") == init and cell.labels.get("rate") == rate
+        ]
+        return sum(map(bool, found))
+
+
+NAN = float("nan")
+NOTHING = Estimate(NAN, NAN, NAN, NAN, 0, 0, 0, "none")
+
+
+def mean(values: Values) -> Estimate:
+    return estimate(values) if np.isfinite(values).any() else NOTHING
+
+
+def shares(values: Values) -> Estimate:
+    return share(values) if np.isfinite(values).any() else NOTHING

@@ -1,0 +1,122 @@
+"""Studies of `implicit` whose numbers are planted, so that what the page must say is known."""
+
+from typing import Any
+
+import numpy as np
+
+from iclgd.lab import Cell
+from iclgd.labs.implicit.spec import ImplicitSpec
+from iclgd.labs.implicit.view import View
+from iclgd.results import Array, Result, array
+from iclgd.study import Study
+
+QUERIES, LAYERS = 12, 3
+ANSWERS = np.arange(QUERIES) % 2
+
+
+def labelled(margin: np.ndarray) -> np.ndarray:
+    """Scores of two labels that far apart; what they have in common says nothing."""
+    return np.stack([-margin / 2, margin / 2], -1) - 1.5
+
+
+class Plant:
+    """What reading does: a shift of 2 for every query and 1 either way by the query; patches bring back parts of it."""
+
+    def __init__(self, shift: float = 0.8, by_query: float = 0.25, cosine: float = 0.02, block: float = 1e-15):
+        self.shift, self.by_query, self.cosine, self.block = shift, by_query, cosine, block
+        self.nulls = {"wrong labels": (0.7, 0.1), "other task": (0.2, 0.05), "random": (0.0, 0.0)}
+        self.trained = {"wrong": 0.01, "other task": 0.005}
+        self.contrast, self.untrained, self.diverged = 0.03, -0.01, False
+
+    def __call__(self, cell: Cell) -> Result:
+        part = str(cell.labels["part"])
+        return getattr(self, f"_{part}")(cell)
+
+    def _read(self, shift: float, by_query: float) -> np.ndarray:
+        """Margins that lean to class 0 before reading, with as much of reading's effect."""
+        return labelled(-1 + 2 * shift + by_query * (2 * ANSWERS - 1))
+
+    def _static(self, cell: Cell) -> Result:
+        arrays = [array(ANSWERS, "query", quantity="answers")]
+        for asked in ("held", "others"):
+            for name, parts in {"zero-shot": (0, 0), "icl": (1, 1), "icl, wrong labels": (1, -1)}.items():
+                arrays.append(scores(self._read(*parts), patch=name, asked=asked))
+        for count in cell.spec.calibration:
+            for patch in ("vector", *(f"rank {r}" for r in cell.spec.ranks if r < count), "matrix"):
+                part = self.by_query if patch == "matrix" else 0
+                arrays.append(scores(self._read(self.shift, part), patch=patch, fitted=count, asked="held"))
+        whole = {"patch": "matrix", "fitted": cell.spec.calibration[-1]}
+        arrays.append(scores(self._read(0.5, 0.1), asked="others", **whole))
+        arrays += [scores(self._read(*parts), asked="held", null=null, **whole) for null, parts in self.nulls.items()]
+        if cell.spec.depth:
+            for third in ("first third", "middle third", "last third"):
+                arrays.append(scores(self._read(0.3, 0.1), asked="held", depth=third, **whole))
+        return Result({"demonstrations": 8, "queries": QUERIES}, arrays)
+
+    def _trained(self, cell: Cell) -> Result:
+        facts = {"demonstrations": 8, "queries": QUERIES, "diverged": "the loss rose" if self.diverged else None}
+        loss = array([3.0, 2.0, 1.0], "step", quantity="loss", demos="right")
+        if self.diverged:
+            return Result(facts, [loss])
+        alike = self.cosine * (1 + float(cell.labels["rate"])) if cell.labels["init"] == "trained" else self.untrained
+        arrays = [loss]
+        for patch, queries in (("own", QUERIES), ("matrix", 1)):
+            for null, value in {None: alike, **self.trained}.items():
+                labels = {"patch": patch} | ({"null": null} if null else {})
+                values = np.full((queries, LAYERS), value)
+                arrays.append(array(values, "query", "layer", quantity="cosine", **labels))
+            values = np.full((queries, LAYERS), self.contrast)
+            arrays.append(array(values, "query", "layer", quantity="contrast", patch=patch))
+        for demos, parts in (("right", (0.4, 0.5)), ("wrong", (0.4, 0.2))):
+            arrays.append(scores(self._read(*parts), patch="gd", asked="held", demos=demos))
+        return Result(facts, arrays + self._matrices(cell))
+
+    def _matrices(self, cell: Cell) -> list[Array]:
+        ranks = cell.spec.ranks
+        places = {"rank": ranks, "side": ("outputs", "inputs")}
+        arrays = [
+            array(
+                np.full((len(ranks), LAYERS, 2), 0.2), "rank", "layer", "side", quantity="overlap", coordinates=places
+            ),
+            array(
+                np.full((len(ranks), LAYERS, 2), 0.1),
+                *("rank", "layer", "side"),
+                quantity="overlap",
+                null="other task",
+                coordinates=places,
+            ),
+            array(np.full((len(ranks), 2), 0.01), "rank", "side", quantity="chance", coordinates=places),
+            array(np.full(LAYERS, 4.0), "layer", quantity="step"),
+        ]
+        lengths = (("matrix", 0.3), ("gd", 0.05))
+        return arrays + [array(np.full(LAYERS, x), "layer", quantity="length", patch=name) for name, x in lengths]
+
+    def _exact(self, cell: Cell) -> Result:
+        block = self.block * (1e8 if cell.labels["precision"] == "float32" else 1)
+        arrays = []
+        for form in "ABC":
+            for patch, logits in (("own", 10 * block), ("another query's", 3.0))[: 2 if form == "C" else 1]:
+                labels = {"form": form, "patch": patch}
+                arrays.append(array(np.full((2, LAYERS), block), "query", "layer", quantity="block", **labels))
+                arrays.append(array([logits, logits], "query", quantity="logits", **labels))
+                arrays.append(array([4.0, 4.0], "query", quantity="gap", **labels))
+        for quantity, value in (("size", 0.13), ("along W", 0.0)):
+            arrays.append(array(np.full((2, LAYERS), value), "query", "layer", quantity=quantity))
+        arrays.append(array(np.full(LAYERS, 0.6), "layer", quantity="between queries"))
+        falls = np.repeat(1 / np.array([2.0, 4.0, 8.0]), LAYERS).reshape(3, LAYERS)
+        if cell.spec.settling:
+            arrays.append(array(falls, "size", "layer", quantity="settling", coordinates={"size": (2, 4, 8)}))
+        facts = {"tokens": 4, "same_tokens": 4, "random_path": 2e-16, "attention_alone": -0.98, "normed": False}
+        return Result({**facts, "narrow": [], "layers": LAYERS}, arrays)
+
+
+def scores(values: np.ndarray, **labels: Any) -> Array:
+    return array(values, "query", "label", quantity="scores", **labels)
+
+
+def planted(plant: Plant | None = None, **fields: Any) -> View:
+    spec = ImplicitSpec.of({"model": "smollm2-135m", "rates": (0.01,), **fields})
+    cells = spec.cells()
+    keys = [str(i) for i in range(len(cells))]
+    results = {key: (plant or Plant())(cell) for key, cell in zip(keys, cells, strict=True)}
+    return View(Study("implicit", spec, cells, keys, results))

@@ -1,0 +1,242 @@
+"""Every sentence of the page of `implicit`, on results that were made up."""
+
+import numpy as np
+import pytest
+from planted_implicit import Plant, planted
+
+from iclgd.labs.implicit import tables
+from iclgd.labs.implicit.answer import answer, how_alike, identity, static, trained
+from iclgd.labs.implicit.page import page
+from iclgd.labs.implicit.view import effect, recovered
+
+
+def row(table, first: str) -> list[str]:
+    (found,) = [line for line in table.texts() if line[0].strip() == first]
+    return found
+
+
+# what is measured
+
+
+def test_recovery_is_one_for_the_effect_itself_and_scales_with_it():
+    random = np.random.default_rng(0)
+    wanted = random.standard_normal((9, 3))
+    for part in (1.0, 0.3, -2.0):
+        assert recovered(part * wanted, wanted, centred=False).mean() == pytest.approx(part)
+        assert recovered(part * wanted + 5, wanted, centred=True).mean() == pytest.approx(part)
+
+
+def test_a_shift_that_all_queries_share_counts_raw_and_not_after_centring():
+    random = np.random.default_rng(0)
+    wanted = 3 + random.standard_normal((40, 1)) * [1, -1]
+    shift = np.broadcast_to(wanted.mean(0), wanted.shape)
+    assert recovered(shift, wanted, centred=False).mean() > 0.8
+    assert recovered(shift, wanted, centred=True).mean() == pytest.approx(0)
+
+
+def test_the_values_of_queries_spread_as_the_ratio_does():
+    """Their standard error is that of the ratio over fresh queries, which one value each of part and whole is not."""
+    random = np.random.default_rng(1)
+
+    def draw() -> np.ndarray:
+        wanted = random.standard_normal((60, 1)) * (1 + random.random((60, 1))) * [1, -1]
+        return recovered(0.5 * wanted + 0.4 * random.standard_normal((60, 2)), wanted, centred=False)
+
+    found = [draw() for _ in range(400)]
+    spread = np.std([one.mean() for one in found])
+    said = np.mean([one.std(ddof=1) / np.sqrt(60) for one in found])
+    assert said == pytest.approx(spread, rel=0.15)
+
+
+def test_an_effect_of_nothing_has_no_share():
+    assert np.isnan(recovered(np.ones((4, 2)), np.zeros((4, 2)), centred=False)).all()
+
+
+def test_margins_do_not_know_what_all_labels_have_in_common():
+    base = np.array([[0.0, 1.0]])
+    assert effect(base + 7, base).tolist() == [[0.0, 0.0]]
+    assert effect(base + np.array([1.0, 3.0]), base).tolist() == [[-1.0, 1.0]]
+
+
+# for one query
+
+
+def test_the_first_sentence_says_that_the_identity_holds_and_for_untrained_weights_too():
+    assert identity(planted()) == (
+        "For one query the prompt is a change of weights (largest residual of a block 1e-15 in float64; with random "
+        "weights 1e-15), and of use to that query alone: another query's patch leaves .75 of the gap in the logits."
+    )
+
+
+def test_a_residual_above_rounding_is_said():
+    assert identity(planted(Plant(block=1e-9))).startswith(
+        "For one query the prompt is not exactly a change of weights"
+    )
+
+
+def test_single_precision_is_asked_for_what_it_can_give():
+    said = identity(planted(Plant(block=1e-14), precisions="float32", init="trained"))
+    assert said.startswith(
+        "For one query the prompt is a change of weights (largest residual of a block 1e-06 in float32)"
+    )
+    said = identity(planted(Plant(block=1e-11), precisions="float32", init="trained"))
+    assert "is not exactly" in said
+
+
+def test_the_table_of_exact_patches_names_forms_and_arithmetics():
+    table = tables.exact(planted())
+    assert row(table, "trained, float64, A") == ["trained, float64, A", "1e-15", "1e-14", "4", "", ""]
+    assert row(table, "random, float32, C") == ["random, float32, C", "1e-07", "1e-06", "4", "3", "4 of 4"]
+
+
+def test_behind_a_norm_the_forms_are_those_with_d():
+    class Normed(Plant):
+        def _exact(self, cell):
+            found = super()._exact(cell)
+            return type(found)({**found.facts, "normed": True}, found.arrays)
+
+    names = [line[0] for line in tables.exact(planted(Normed(), precisions="float64", init="trained")).texts()]
+    assert names == ["trained, float64, A with D", "trained, float64, B with D", "trained, float64, D"]
+
+
+def test_sizes_and_the_fall_of_differences_stand_beside_the_weights():
+    table = tables.sizes(planted())
+    assert row(table, "random, float32") == ["random, float32", ".130", ".000", ".600", "-1.00"]
+    assert row(table, "random, float64")[-1] == ""  # asked once: of the last arithmetic
+
+
+# for all queries
+
+
+def test_the_second_sentence_gives_recovery_raw_and_without_the_shift_beside_its_nulls():
+    # raw: (2·.8·2 + .25) / (4 + 1) of a shift of 2 and a part of 1 by the query
+    assert static(planted()).startswith("One patch for all queries, fitted on 16 others, brings back .69 [")
+    said = static(planted())
+    assert "and .25 [.25 .25] once the shift that all queries share is taken off" in said
+    assert said.endswith(
+        "(.10 [.10 .10] when fitted behind wrong labels, .05 [.05 .05] behind another task's prompt, .00 [.00 .00] for "
+        "random matrices as long)."
+    )
+
+
+def test_a_vector_has_no_share_once_the_shift_is_gone():
+    found = row(tables.short(planted()), "vector fitted on 16")
+    assert found[4] == ".00 [.00 .00]"
+    assert found[3].startswith(".64 [")
+
+
+def test_the_short_table_has_reading_patches_nulls_and_training():
+    view = planted()
+    names = [line[0].strip() for line in tables.short(view).texts()]
+    assert names == [
+        "zero-shot", "icl", "vector fitted on 16", "matrix fitted on 16", "behind wrong labels",
+        "another task's prompt", "random, as long", "on another task's queries", "random weights", "gd 0.01",
+        "wrong labels",
+    ]  # fmt: skip
+    assert row(tables.short(view), "zero-shot")[1].startswith(".50 [")  # it leans to class 0
+    assert row(tables.short(view), "icl")[1:3] == ["1.00 [.76 1.00]", "1.00 [.76 1.00]"]
+    assert row(tables.short(view), "gd 0.01")[4] == ".50 [.50 .50]"
+
+
+def test_the_curve_goes_over_queries_ranks_and_depth():
+    names = [line[0] for line in tables.curve(planted()).texts()]
+    assert names == [
+        "vector, 1", "matrix, 1", "vector, 4", "rank 1, 4", "matrix, 4", "vector, 16", "rank 1, 16", "rank 4, 16",
+        "matrix, 16", "matrix, 16, first third", "matrix, 16, middle third", "matrix, 16, last third",
+    ]  # fmt: skip
+
+
+def test_what_labels_change_is_right_minus_wrong_in_both():
+    """Reading: 2 by the query, no shift; the patch .25 − .1 of 1, training .5 − .2."""
+    table = tables.labels_made(planted())
+    assert row(table, "matrix fitted on 16")[2] == ".07 [.07 .07]"
+    assert row(table, "gd 0.01")[2].startswith(".15 [")
+
+
+# training
+
+
+def test_the_third_sentence_compares_the_two_changes_with_their_nulls():
+    assert trained(planted(seeds=2)) == (
+        "Finetuning the same matrices on the same demonstrations at 0.01 makes another change: cosine .020 "
+        "[.020 .020], .010 [.010 .010] with training on wrong labels, .030 [.030 .030] of what labels alone change; "
+        "-.010 [-.010 -.010] with random weights. It brings back .42 [.40 .44] of what reading does to the margins, "
+        ".50 [.50 .50] without the shift."
+    )
+
+
+def test_of_several_rates_the_most_alike_is_taken_and_that_is_said():
+    said = trained(planted(rates=(0.01, 0.5, 0.1)))
+    assert said.startswith(
+        "Finetuning the same matrices on the same demonstrations at 0.5 (of 3 rates the most alike) makes another"
+    )
+
+
+def test_training_that_diverged_everywhere_is_said():
+    plant = Plant()
+    plant.diverged = True
+    view = planted(plant)
+    assert trained(view) == "Finetuning the same matrices diverged at every rate."
+    assert row(tables.steps(view), "gd 0.01, trained")[1:] == ["n/a", "n/a", "n/a", "2", "1"]
+    assert row(tables.alike(view), "one matrix, gd 0.01, trained")[1:] == ["n/a"] * 4
+    assert page(view.study).html()
+
+
+@pytest.mark.parametrize(
+    "cosine, says", [(0.9, "much the same"), (0.3, "a related"), (0.05, "another"), (-0.5, "another")]
+)
+def test_words_for_a_cosine(cosine, says):
+    assert how_alike(cosine) == says
+
+
+def test_subspaces_stand_beside_chance_and_another_task_s():
+    assert row(tables.overlaps(planted()), "rank 4, gd 0.01, trained")[1:] == [
+        ".200", ".100", ".010", ".200", ".100", ".010",
+    ]  # fmt: skip
+
+
+def test_sizes_and_the_best_step_are_medians_over_layers():
+    assert row(tables.steps(planted()), "gd 0.01, random")[1:] == [".3", ".05", "4", "2", "0"]
+
+
+# the page
+
+
+def test_the_page_says_what_was_run_what_was_found_and_what_the_identity_does_not_say():
+    view = planted()
+    shown = page(view.study)
+    assert shown.subtitle == "smollm2-135m · sentiment · k = 8 · 1 seed × 12 held-out queries · float32"
+    assert shown.answer == answer(view) == f"{identity(view)} {static(view)} {trained(view)}"
+    texts = {section.title: section.text for section in shown.sections}
+    assert texts["For one query"].endswith(
+        'A path of random matrices is "gradient descent" on trace losses to 2e-16: so is any.'
+    )
+    assert texts["Patches beside the weights"].endswith("In one layer of random softmax attention it is -.98.")
+    assert texts["In short"].endswith("1 seed: no interval over draws.")
+    assert (
+        "over draws of demonstrations" in {s.title: s.text for s in page(planted(seeds=2).study).sections}["In short"]
+    )
+
+
+def test_figures_draw_what_the_tables_say():
+    drawings = page(planted(seeds=2).study).drawings
+    assert set(drawings) == {"curve", "layers"}
+    raw, centred = drawings["curve"].figure.axes
+    lines = {line.get_label(): line for line in centred.lines}
+    assert lines["matrix"].get_ydata() == pytest.approx([0.25] * 3)
+    assert {line.get_label() for line in raw.lines} >= {"vector", "rank 1", "rank 4", "matrix"}
+    own, whole = drawings["layers"].figure.axes
+    assert {line.get_label(): line.get_ydata()[0] for line in whole.lines if not line.get_label().startswith("_")} == {
+        "gd": pytest.approx(0.0202),
+        "gd, random weights": pytest.approx(-0.01),
+        "gd, wrong labels": pytest.approx(0.01),
+        "gd, another task": pytest.approx(0.005),
+        "labels' part": pytest.approx(0.03),
+    }
+    assert len(own.lines) == len(whole.lines)
+
+
+def test_a_page_without_exact_cells_or_controls_is_still_a_page():
+    view = planted(init="trained")
+    assert page(view.study).text(full=True)
+    assert "random weights" not in page(view.study).answer

@@ -1,0 +1,192 @@
+"""Cells of `implicit` on a tiny model, against the learners of the package and against each other."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from iclgd.errors import Refusal
+from iclgd.lab import Cell
+from iclgd.labs.implicit.ground import Ground, first_tokens, random_like
+from iclgd.labs.implicit.run import identity, run
+from iclgd.labs.implicit.spec import ImplicitSpec
+from iclgd.learners.descent import GradientDescent
+from iclgd.learners.prompted import InContext, ZeroShot
+from iclgd.models.added import Added
+from iclgd.models.static import Static
+from iclgd.models.subject import Subject
+from iclgd.prompts import Prompts, build_prompts
+from iclgd.results import Result
+from iclgd.spec import PromptSpec
+from iclgd.tools import Tools, silent
+from little import little_task
+from tiny import tiny_subject
+
+ASKED = {"k": 3, "queries": 5, "calibration": (1, 4), "ranks": (1, 2), "rates": (0.3,), "tokens": 3}
+
+
+@pytest.fixture(scope="module")
+def subject() -> Subject:
+    return tiny_subject("llama")
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> ImplicitSpec:
+    folder = tmp_path_factory.mktemp("tasks")
+    task, other = little_task(folder), little_task(folder, "theirs", ("Group", "Word"))
+    given = {"model": "memory:tiny", "task": str(task), "other": str(other), "init": "trained", **ASKED}
+    return ImplicitSpec.of(given)
+
+
+@pytest.fixture(scope="module")
+def results(subject: Subject, spec: ImplicitSpec) -> dict[str, Result]:
+    tools = Tools(subjects={"memory:tiny": subject})
+    before = subject.fingerprint()
+    found = {}
+    for cell in spec.cells():
+        found[f"{cell.labels['part']} {cell.labels.get('precision', '')}".strip()] = run(cell, tools)
+        assert subject.fingerprint() == before
+    return found
+
+
+def prompts_of(subject: Subject, cell: Cell) -> Prompts:
+    episode = Tools().episode(cell.spec.task, cell.spec.episode)
+    return build_prompts(subject.tokenizer, episode, PromptSpec(), subject.room)
+
+
+def scores(result: Result, **labels: object) -> np.ndarray:
+    usual = dict.fromkeys(("fitted", "null", "depth", "demos"))
+    (found,) = result.select(**{**usual, "quantity": "scores", "asked": "held", **labels})
+    return found.values
+
+
+def test_scores_without_and_behind_demonstrations_are_those_of_the_package_s_learners(subject, spec, results):
+    prompts = prompts_of(subject, spec.cells()[0])
+    assert len(prompts.queries) == 9
+    for name, learner in (("zero-shot", ZeroShot()), ("icl", InContext())):
+        with learner.learn(subject, prompts) as predictor:
+            expected = predictor.trace(prompts).scores[4:]
+        np.testing.assert_allclose(scores(results["static"], patch=name), expected, atol=1e-5)
+    episode = Tools().episode(spec.cells()[0].spec.task, spec.cells()[0].spec.episode).with_wrong_labels(0)
+    wrong = build_prompts(subject.tokenizer, episode, PromptSpec(), subject.room)
+    with InContext().learn(subject, wrong) as predictor:
+        expected = predictor.trace(wrong).scores[4:]
+    np.testing.assert_allclose(scores(results["static"], patch="icl, wrong labels"), expected, atol=1e-5)
+
+
+def test_contrasts_are_of_right_minus_wrong_labels_in_the_patch_and_in_training(subject, spec, results):
+    tools, cell = Tools(), spec.cells()[0].spec
+    episode, other = (tools.episode(task, cell.episode) for task in (cell.task, cell.other))
+    ground = Ground(subject, episode, other, PromptSpec(), 0, 4, silent)
+    trained = ground.tuned("right", 0.3).change[1] - ground.tuned("wrong", 0.3).change[1]
+    fitted = ground.static("right", Static(), 4)[1].last - ground.static("wrong", Static(), 4)[1].last
+    (found,) = results["trained"].select(quantity="contrast", patch="matrix")
+    assert found.values[0, 1] == pytest.approx(
+        float(torch.cosine_similarity(fitted.ravel(), trained.ravel(), 0)), abs=1e-5
+    )
+    own = ground.own("right")[1].of(2).last - ground.own("wrong")[1].of(2).last
+    (found,) = results["trained"].select(quantity="contrast", patch="own")
+    assert found.values[2, 1] == pytest.approx(
+        float(torch.cosine_similarity(own.ravel(), trained.ravel(), 0)), abs=1e-5
+    )
+
+
+def test_training_the_last_maps_is_the_package_s_gradient_descent(subject, spec, results):
+    prompts = prompts_of(subject, spec.cells()[0])
+    with GradientDescent(rate=0.3, trains="down").learn(subject, prompts) as predictor:
+        expected = predictor.trace(prompts).scores[4:]
+        moved = [slot.layer for slot in predictor.slots]
+    assert moved == [0, 1, 2]
+    found = scores(results["trained"], patch="gd", demos="right")
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert not np.allclose(found, scores(results["static"], patch="zero-shot"), atol=1e-3)
+    assert not np.allclose(found, scores(results["trained"], patch="gd", demos="wrong"), atol=1e-4)
+
+
+def test_every_patch_of_the_curve_is_there_and_no_rank_above_its_queries(results):
+    found = [one.labels for one in results["static"].arrays if one.labels.get("asked") == "held"]
+    kinds = {(one["patch"], one["fitted"]) for one in found if "fitted" in one}
+    assert kinds == {("vector", 1), ("matrix", 1), ("vector", 4), ("rank 1", 4), ("rank 2", 4), ("matrix", 4)}
+    assert {one.get("null") for one in found} == {None, "wrong labels", "other task", "random"}
+    assert {one["depth"] for one in found if "depth" in one} == {"first third", "middle third", "last third"}
+
+
+def test_other_queries_other_labels_and_other_depths_give_other_numbers(results):
+    whole = {"patch": "matrix", "fitted": 4}
+    base = scores(results["static"], **whole)
+    for change in ({"null": "wrong labels"}, {"null": "other task"}, {"null": "random"}, {"depth": "last third"}):
+        assert not np.allclose(scores(results["static"], **whole, **change), base, atol=1e-4)
+    assert scores(results["static"], **whole, asked="others").shape == (9, 2)
+
+
+def test_exact_cells_hold_in_double_precision_and_only_for_their_own_query(results):
+    double, single = results["exact float64"], results["exact float32"]
+    for form in "ABC":
+        for quantity in ("block", "logits"):
+            labels = {"quantity": quantity, "form": form, "patch": "own"}
+            (fine,), (coarse,) = double.select(**labels), single.select(**labels)
+            assert fine.values.max() <= 1e-12 < coarse.values.max() <= 1e-4
+    (other,) = double.select(quantity="logits", form="C", patch="another query's")
+    assert other.values.min() > 0.1
+    assert double.facts["same_tokens"] == double.facts["tokens"] == 3
+    assert double.facts["narrow"] == []
+    assert double.facts["random_path"] <= 1e-14
+
+
+def test_likeness_is_by_layer_and_between_minus_one_and_one(results):
+    found = [one for one in results["trained"].arrays if one.labels["quantity"] in ("cosine", "contrast")]
+    assert {(one.labels["patch"], one.labels.get("null")) for one in found} == {
+        ("own", None), ("own", "wrong"), ("own", "other task"),
+        ("matrix", None), ("matrix", "wrong"), ("matrix", "other task"),
+    }  # fmt: skip
+    for one in found:
+        assert one.values.shape == ((5 if one.labels["patch"] == "own" else 1), 3)
+        assert np.abs(one.values).max() <= 1
+
+
+def test_training_that_diverges_is_a_fact_and_no_number(subject, spec):
+    cell = next(cell for cell in spec.cells() if cell.labels["part"] == "trained")
+    wild = Cell("implicit", cell.spec.model_copy(update={"rate": 1e30}), cell.labels)
+    found = run(wild, Tools(subjects={"memory:tiny": subject}))
+    assert found.facts["diverged"]
+    assert {one.labels["quantity"] for one in found.arrays} == {"loss"}
+
+
+def test_the_other_task_and_the_queries_are_part_of_the_identity(spec, tmp_path: Path):
+    cell, tools = spec.cells()[0], Tools()
+    other = little_task(tmp_path, "theirs", ("Word", "Group"))
+    changed = Cell("implicit", cell.spec.model_copy(update={"other": str(other)}), cell.labels)
+    one, two = identity(cell, tools), identity(changed, tools)
+    assert one["episode"] == two["episode"]
+    assert one["other"] != two["other"]
+
+
+def test_labels_that_begin_alike_are_refused():
+    assert first_tokens([(5, 6), (7,)], "mine") == (5, 7)
+    with pytest.raises(Refusal, match="two label words of mine begin with the same token"):
+        first_tokens([(5, 6), (5, 7)], "mine")
+
+
+def test_too_few_queries_to_hold_any_out_are_refused(subject, spec):
+    tools, cell = Tools(), spec.cells()[0].spec
+    episode, other = (tools.episode(task, cell.episode) for task in (cell.task, cell.other))
+    with pytest.raises(Refusal, match="too few to calibrate on 8.*lower `calibration`"):
+        Ground(subject, episode, other, PromptSpec(), 0, 8, silent)
+
+
+def test_random_patches_are_as_long_as_those_they_stand_in_for():
+    added = [Added(torch.full((3, 4), 2.0)), Added(torch.ones(3, 4))]
+    found = random_like(added, 0)
+    for one, other in zip(added, found, strict=True):
+        torch.testing.assert_close(one.last.norm(), other.last.norm())
+        assert not torch.allclose(one.last, other.last)
+
+
+def test_a_fit_is_computed_once_for_all_cells_of_an_episode(subject, spec):
+    tools, cell = Tools(), spec.cells()[0].spec
+    episode, other = (tools.episode(task, cell.episode) for task in (cell.task, cell.other))
+    ground = Ground(subject, episode, other, PromptSpec(), 0, 4, silent)
+    assert ground.static("right", Static(), 4) is ground.static("right", Static(), 4)
+    assert ground.static("right", Static(), 4) is not ground.static("wrong", Static(), 4)
+    assert ground.static("right", Static(), 4, range(1))[2].last is None

@@ -1,0 +1,110 @@
+"""Two changes of the same matrices, and what the identity does not say."""
+
+import pytest
+import torch
+
+from iclgd.labs.implicit.null import attention_alone, settling, slope, trace_losses
+from iclgd.labs.implicit.weights import (
+    apart,
+    best_step,
+    between,
+    cosine,
+    directions,
+    largest,
+    overlap,
+    own_contrasts,
+    own_cosines,
+)
+from iclgd.models.added import Outer
+from iclgd.models.subject import Subject
+from tiny import REGISTERED, tiny_tokenizer, tokens
+
+
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def outers(seed: int, queries: int = 4) -> Outer:
+    return Outer(normal(queries, 6, seed=seed), normal(queries, 9, seed=seed + 1))
+
+
+def test_cosines_of_own_patches_are_those_of_their_matrices():
+    one, two, b = outers(1), outers(5), normal(6, 9, seed=9)
+    for i in range(4):
+        assert float(own_cosines(one, b)[i]) == pytest.approx(cosine(one.of(i), b), abs=1e-12)
+        assert float(own_contrasts(one, two, b)[i]) == pytest.approx(cosine(one.of(i) - two.of(i), b), abs=1e-12)
+        assert float(apart(one, two)[i]) == pytest.approx(float((one.of(i) - two.of(i)).norm()), abs=1e-12)
+
+
+def test_two_queries_are_as_alike_as_their_matrices():
+    one = outers(1, queries=3)
+    pairs = [cosine(one.of(i), one.of(j)) for i in range(3) for j in range(3) if i != j]
+    assert between(one) == pytest.approx(sum(pairs) / 6, abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
+def test_directions_are_the_first_singular_vectors(shape):
+    a = normal(*shape)
+    left, right = directions(a, 2)
+    u, _, vh = torch.linalg.svd(a)
+    for found, known in ((left, u[:, :2]), (right, vh[:2].T)):
+        torch.testing.assert_close((found.T @ known).abs(), torch.eye(2, dtype=torch.float64), rtol=0, atol=1e-9)
+
+
+def shared(a: torch.Tensor, b: torch.Tensor, rank: int) -> tuple[float, float]:
+    return overlap(directions(a, rank + 1), directions(b, rank + 1), rank)
+
+
+def test_directions_of_a_large_matrix_are_those_of_its_whole_decomposition():
+    a = normal(90, 120) @ torch.diag(0.8 ** torch.arange(120, dtype=torch.float64))
+    u, _, vh = torch.linalg.svd(a)
+    whole = (u[:, :4], vh[:4].T)
+    assert overlap(directions(a, 4), whole, 4) == pytest.approx((1, 1), abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
+def test_the_largest_singular_value_is_that_of_the_matrix(shape):
+    a = normal(*shape)
+    assert largest(a) == pytest.approx(float(torch.linalg.svdvals(a)[0]), rel=1e-12)
+
+
+def test_overlap_is_one_for_the_same_space_none_for_another_and_chance_for_random_ones():
+    a = normal(6, 9)
+    assert shared(a, -3 * a, 2) == pytest.approx((1, 1))
+    left, right = torch.eye(6, dtype=torch.float64), torch.eye(9, dtype=torch.float64)
+    one, two = left[:, :2] @ right[:2], left[:, 2:4] @ right[2:4]
+    assert shared(one, two, 2) == pytest.approx((0, 0), abs=1e-12)
+    found = torch.tensor([shared(normal(6, 9, seed=i), normal(6, 9, seed=500 + i), 2) for i in range(200)])
+    assert found.mean(0).tolist() == pytest.approx([2 / 6, 2 / 9], abs=0.02)
+
+
+def test_the_best_step_leaves_nothing_along_the_other():
+    a, b = normal(6, 9), normal(6, 9, seed=1)
+    assert cosine(a - best_step(a, b) * b, b) == pytest.approx(0, abs=1e-12)
+
+
+def test_any_path_of_matrices_is_gradient_descent_on_trace_losses():
+    assert trace_losses(normal(8, 5, 7)) <= 1e-14
+
+
+def test_the_slope_of_one_over_i_is_minus_one():
+    sizes = [2, 4, 8, 16]
+    assert slope(sizes, 3 / torch.tensor(sizes)) == pytest.approx(-1)
+    assert slope(sizes, torch.ones(4)) == pytest.approx(0)
+
+
+def test_one_over_i_comes_from_averaging_random_tokens():
+    """Reported as convergence, −1 is what a layer of random weights gives."""
+    assert attention_alone(seed=3) == pytest.approx(-1, abs=0.05)
+
+
+def test_patches_settle_in_a_model_that_was_never_trained():
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(REGISTERED["llama"](), attn_implementation="eager")
+    subject = Subject(model, tiny_tokenizer(), "fresh")
+    context, query = (tuple(tokens(1, length, length)[0].tolist()) for length in (130, 5))
+    sizes, moved = settling(subject, (1,), (1, *context), query)
+    assert sizes == [2, 4, 8, 16, 32, 64, 128]
+    assert slope(sizes, moved.median(-1).values) < -0.4

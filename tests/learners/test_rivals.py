@@ -1,0 +1,138 @@
+"""Learners that put something in the place of the demonstrations: a change of weights, a state, a direction."""
+
+import pytest
+import torch
+
+from iclgd.errors import Refusal
+from iclgd.learners import LEARNERS
+from iclgd.learners.context_vector import ContextVector, main_direction
+from iclgd.learners.left_out import left_out, read_left_out
+from iclgd.learners.prompted import ZeroShot
+from iclgd.learners.static_patch import StaticPatch
+from iclgd.learners.task_vector import TaskVector
+from iclgd.models.patches import read
+from iclgd.prompts import Demo, Prompts
+from little import little_cell, little_result, little_task
+from tiny import tiny_subject, tokens
+
+ARCHITECTURES = ["llama", "gpt2", "gemma3"]
+
+
+def asked(demos: int = 4) -> Prompts:
+    texts = [tuple(tokens(1, 5 + i, i)[0].tolist()) for i in range(demos + 5)]
+    labels = ((7,), (9,))
+    shown = tuple(Demo(text + labels[i % 2], labels[i % 2]) for i, text in enumerate(texts[:demos]))
+    return Prompts((1,), shown, (5,), tuple(texts[demos:]), labels, (0, 1, 0, 1, 0))
+
+
+def traced(learner, subject, prompts):
+    with learner.learn(subject, prompts) as predictor:
+        return predictor.trace(prompts)
+
+
+def test_a_demonstration_is_asked_behind_the_others_and_without_its_label():
+    prompts = asked(3)
+    contexts = list(left_out(prompts))
+    for place, (context, query) in enumerate(contexts):
+        demo = prompts.demos[place]
+        assert query + demo.label == demo.ids
+        others = [one.ids for i, one in enumerate(prompts.demos) if i != place]
+        assert context == (1, *others[0], 5, *others[1], 5)
+
+
+@pytest.mark.parametrize("learner", [StaticPatch(), TaskVector()])
+def test_one_demonstration_has_no_others_to_be_asked_behind(learner):
+    with pytest.raises(Refusal, match="`k` must be at least 2"):
+        with learner.learn(tiny_subject("llama"), asked(1)):
+            pass
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("learner", [StaticPatch(), StaticPatch("vector"), TaskVector(), ContextVector()])
+def test_the_model_is_what_it_was_afterwards(architecture, learner):
+    subject, prompts = tiny_subject(architecture), asked()
+    weights, before = subject.fingerprint(), traced(ZeroShot(), subject, prompts)
+    changed = traced(learner, subject, prompts)
+    assert not torch.allclose(changed.scores, before.scores, atol=1e-4)
+    assert subject.fingerprint() == weights
+    assert torch.equal(traced(ZeroShot(), subject, prompts).scores, before.scores)
+
+
+def test_a_static_patch_without_a_ridge_reads_each_demonstration_as_behind_the_others():
+    subject, prompts = tiny_subject("llama"), asked()
+    with subject.in_precision(torch.float64):
+        queries, target = read_left_out(subject, prompts)
+        with StaticPatch(ridge=0).learn(subject, prompts) as predictor:
+            found = read(subject, [query[1:] for query in queries], predictor.prefix)
+        plain = read(subject, queries, None)
+    torch.testing.assert_close(found.logits, target.logits, rtol=0, atol=1e-8)
+    assert (plain.logits - target.logits).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_task_vector_stands_at_the_prompt_s_last_token_after_its_block_and_nowhere_before(architecture):
+    subject, prompts = tiny_subject(architecture), asked()
+    state = read_left_out(subject, prompts)[1].blocks[:, 1].mean(0)
+    zero, found = traced(ZeroShot(), subject, prompts), traced(TaskVector(layer=1), subject, prompts)
+    prompt = found.blocks[:, :, 0]  # query layer dim
+    torch.testing.assert_close(prompt[:, 1], state.expand(5, -1).to(prompt))
+    torch.testing.assert_close(prompt[:, 0], zero.blocks[:, 0, 0])
+    assert not torch.allclose(found.blocks[:, 1, 1], state.to(prompt), atol=1e-3)  # not at the label word
+
+
+def test_after_the_last_block_a_task_vector_answers_all_queries_alike():
+    subject, prompts = tiny_subject("llama"), asked()
+    scores = traced(TaskVector(layer=2), subject, prompts).scores
+    torch.testing.assert_close(scores, scores[:1].expand_as(scores))
+    assert traced(TaskVector(layer=0), subject, prompts).scores.std(0).max() > 1e-3
+
+
+def test_a_layer_that_the_model_has_not_is_refused():
+    with pytest.raises(Refusal, match="`layer` is 3, and the model's last is 2"):
+        with TaskVector(layer=3).learn(tiny_subject("llama"), asked()):
+            pass
+
+
+def test_an_in_context_vector_of_no_strength_is_no_vector():
+    subject, prompts = tiny_subject("llama"), asked()
+    zero, found = traced(ZeroShot(), subject, prompts), traced(ContextVector(strength=0), subject, prompts)
+    torch.testing.assert_close(found.scores, zero.scores)
+
+
+def test_an_in_context_vector_turns_states_and_leaves_their_length():
+    subject, prompts = tiny_subject("llama"), asked()
+    zero, found = traced(ZeroShot(), subject, prompts), traced(ContextVector(strength=0.5), subject, prompts)
+    one, other = zero.blocks[:, 0], found.blocks[:, 0]  # of the first block, which reads what it read before
+    torch.testing.assert_close(one.norm(dim=-1), other.norm(dim=-1))
+    assert torch.cosine_similarity(one, other, dim=-1).max() < 0.999
+
+
+def test_the_main_direction_points_the_way_that_answers_lie():
+    random = torch.Generator().manual_seed(0)
+    way = torch.nn.functional.normalize(torch.randn(3, 8, generator=random), dim=-1)
+    moves = -2.0 * way + 0.05 * torch.randn(6, 3, 8, generator=random)
+    found = main_direction(moves)
+    torch.testing.assert_close(found.norm(dim=-1), torch.ones(3))
+    assert torch.cosine_similarity(found, -way, dim=-1).min() > 0.99
+    torch.testing.assert_close(main_direction(-moves), -found)
+
+
+def test_an_in_context_vector_leads_from_what_is_asked_to_what_is_answered():
+    subject, prompts = tiny_subject("llama"), asked()
+    texts = [(1, *demo.ids[:-1]) for demo in prompts.demos], [(1, *demo.ids) for demo in prompts.demos]
+    before, after = (read(subject, part, None).blocks[:, 0] for part in texts)  # of the first block
+    zero, found = traced(ZeroShot(), subject, prompts), traced(ContextVector(strength=0.3), subject, prompts)
+    moved = (found.blocks - zero.blocks)[:, 0, 0]  # at the prompt's last token
+    assert (moved @ (after - before).mean(0)).min() > 0
+
+
+@pytest.mark.parametrize("learner", ["static-patch", "static-patch:kind=vector", "task-vector", "in-context-vector"])
+def test_rivals_enter_a_comparison_with_everything_that_learners_have(learner, tmp_path):
+    assert learner.split(":")[0] in LEARNERS
+    subject = tiny_subject("llama")
+    nulls = ("random", "other-query", "wrong-labels")
+    found = little_result(subject, little_cell(little_task(tmp_path), learner, contrast=True, nulls=nulls))
+    assert found.facts["diverged"] is None
+    names = {one.labels.get("metric") for one in found.arrays}
+    assert {"accuracy", "SimAOU", "SimAM_delta", "agreement", "contrast-AOU"} <= names
+    assert {one.labels.get("null") for one in found.arrays} >= set(nulls)

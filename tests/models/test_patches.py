@@ -1,0 +1,227 @@
+"""A prompt as a change of weights: exact for every family, for one query only, and of rank one."""
+
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from iclgd.errors import Refusal
+from iclgd.models.added import Added, written
+from iclgd.models.faithful import generate, generate_patched, residual
+from iclgd.models.mlps import matrix
+from iclgd.models.patches import FORMS, at, gain_of, patches, read
+from tiny import ARCHITECTURES, REGISTERED, tiny_model, tiny_subject, tiny_tokenizer, tokens
+
+BOS = (1,)
+NAMED = ("llama", "qwen3", "gpt2", "gpt-neox", "olmo2", "gemma3")  # families that the papers speak of
+OTHERS = sorted(set(ARCHITECTURES) - set(NAMED) - {"gpt-oss"})
+
+
+def ids(length: int, seed: int) -> tuple[int, ...]:
+    return tuple(tokens(1, length, seed)[0].tolist())
+
+
+@contextmanager
+def doubled(architecture: str):
+    subject = tiny_subject(architecture)
+    with subject.in_precision(torch.float64):
+        yield subject
+
+
+def asked(subject, seeds=(1, 2), context=9):
+    """Queries of different lengths from bos on, and what the model does on them behind a context."""
+    queries = [BOS + ids(4 + 3 * place, seed) for place, seed in enumerate(seeds)]
+    return queries, read(subject, [query[1:] for query in queries], subject.encode(BOS + ids(17, context)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("architecture", NAMED)
+def test_patched_weights_give_without_the_context_what_the_model_gives_behind_it(architecture, form):
+    with doubled(architecture) as subject:
+        queries, target = asked(subject)
+        found = patches(subject, queries, target, form)
+        for i, query in enumerate(queries):
+            left = residual(subject, query, target.of([i]), [layer.of(i) for layer in found])
+            assert left.blocks.max() <= 1e-12
+            assert left.logits <= 1e-12 < 0.5 < left.gap
+            assert left.same_token
+
+
+@pytest.mark.parametrize("architecture", OTHERS)
+def test_the_last_map_alone_is_enough_in_every_family_with_a_last_map(architecture):
+    with doubled(architecture) as subject:
+        queries, target = asked(subject)
+        found = patches(subject, queries, target, "C")
+        left = residual(subject, queries[1], target.of([1]), [layer.of(1) for layer in found])
+        assert left.blocks.max() <= 1e-12
+        assert left.logits <= 1e-12 < 0.1 < left.gap
+
+
+def test_a_mixture_of_experts_is_refused_by_name():
+    with pytest.raises(Refusal, match="GptOssForCausalLM cannot be patched"):
+        tiny_subject("gpt-oss").layout.mlps()
+
+
+def test_a_block_that_ends_in_a_norm_of_the_stream_is_refused():
+    subject = tiny_subject("opt")
+    subject.layout.config.do_layer_norm_before = False
+    with pytest.raises(Refusal, match="end in a norm of the residual stream"):
+        subject.layout.mlps()
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt2", "gemma3"])
+def test_a_patch_of_one_query_fails_on_another(architecture):
+    with doubled(architecture) as subject:
+        queries, target = asked(subject)
+        found = patches(subject, queries, target, "C")
+        left = residual(subject, queries[1], target.of([1]), [layer.of(0) for layer in found])
+        assert left.logits > 0.1
+
+
+@pytest.mark.parametrize("layer", [0, 2])
+def test_without_the_patch_of_one_block_that_block_is_off(layer):
+    with doubled("llama") as subject:
+        queries, target = asked(subject)
+        added = [one.of(0) for one in patches(subject, queries, target, "C")]
+        added[layer] = Added(torch.zeros_like(added[layer].last))
+        left = residual(subject, queries[0], target.of([0]), added)
+        assert left.blocks[layer] > 1e-3
+        assert (left.blocks[:layer] <= 1e-12).all()
+
+
+def test_form_c_is_the_formula_of_the_last_map():
+    """ΔW = (y_C − y_0) g_0ᵀ / ‖g_0‖² in the first block, where nothing before it is patched."""
+    with doubled("llama") as subject:
+        queries, target = asked(subject)
+        seen = {}
+        block = subject.layout.blocks[0]
+        hooks = [
+            block.register_forward_hook(lambda _m, _a, y: seen.update(y=y if torch.is_tensor(y) else y[0])),
+            block.mlp.down_proj.register_forward_pre_hook(lambda _m, args: seen.update(g=args[0])),
+        ]
+        with torch.no_grad():
+            subject.model(torch.tensor([queries[0]]))
+        for hook in hooks:
+            hook.remove()
+        y, g = seen["y"][0, -1], seen["g"][0, -1]
+        expected = torch.outer(target.blocks[0, 0] - y, g) / (g @ g)
+        torch.testing.assert_close(patches(subject, queries, target, "C")[0].of(0).last, expected, rtol=0, atol=1e-13)
+
+
+def test_form_a_gives_the_first_maps_what_they_give_behind_the_context():
+    with doubled("qwen3") as subject:
+        queries, target = asked(subject)
+        own = patches(subject, queries, target, "A")[1].of(0)
+        mlp = subject.layout.mlps()[1]
+        with written(subject, [one.of(0) for one in patches(subject, queries, target, "A")]):
+            now = read(subject, [queries[0]], None).inputs[0, 1]
+            for module, change in zip(mlp.first, own.first, strict=True):
+                old = matrix(module) - change
+                torch.testing.assert_close(matrix(module) @ now, old @ target.inputs[0, 1], rtol=0, atol=1e-12)
+
+
+def test_no_smaller_change_of_the_last_map_does_it():
+    """The patch is the least of all that give the block's output: what is added to it vanishes on g_0."""
+    with doubled("llama") as subject:
+        queries, target = asked(subject)
+        outer = patches(subject, queries, target, "C")[0].last
+        other = torch.randn(outer.of(0).shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        direction = outer.right[0] / outer.right[0].norm()
+        other -= torch.outer(other @ direction, direction)
+        assert (outer.of(0) + other).norm() > outer.of(0).norm()
+        added = [one.of(0) for one in patches(subject, queries, target, "C")]
+        assert torch.linalg.matrix_rank(added[0].last) == 1
+        torch.testing.assert_close(outer.norms[0], torch.linalg.matrix_norm(added[0].last, 2))
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt2", "gemma3"])
+def test_weights_come_back_bit_for_bit_after_an_exception(architecture):
+    subject = tiny_subject(architecture)
+    queries, target = asked(subject)
+    before = subject.fingerprint()
+    for form in FORMS:
+        own = [layer.of(0) for layer in patches(subject, queries, target, form)]
+        with pytest.raises(KeyError):
+            with written(subject, own):
+                assert subject.fingerprint() != before
+                raise KeyError
+        assert subject.fingerprint() == before
+    assert [name for name, _ in subject.model.named_parameters() if name.endswith("down_proj.bias")] == []
+
+
+def test_many_queries_at_once_have_the_patches_they_have_alone():
+    with doubled("gemma3") as subject:
+        queries, target = asked(subject, seeds=(1, 2, 3))
+        together = patches(subject, queries, target, "C")
+        for i, query in enumerate(queries):
+            alone = patches(subject, [query], target.of([i]), "C")
+            for one, other in zip(together, alone, strict=True):
+                torch.testing.assert_close(one.of(i).last, other.of(0).last, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("architecture", ["olmo2", "gemma3"])
+def test_a_coordinate_without_gain_gets_one_of_its_own(architecture):
+    with doubled(architecture) as subject:
+        for mlp in subject.layout.mlps():
+            offset = 1.0 if architecture == "gemma3" else 0.0
+            with torch.no_grad():
+                mlp.norm.weight[3] = -offset
+            assert gain_of(mlp.norm)[3] == 0
+        queries, target = asked(subject)
+        own = [layer.of(0) for layer in patches(subject, queries, target, "C")]
+        left = residual(subject, queries[0], target.of([0]), own)
+        assert left.blocks.max() <= 1e-12
+        assert all(layer.gain[3] != 0 for layer in own)
+
+
+def test_an_empty_context_needs_no_patch():
+    with doubled("llama") as subject:
+        queries = [BOS + ids(6, 1)]
+        target = read(subject, [queries[0][1:]], subject.encode(BOS))
+        for layer in patches(subject, queries, target, "C"):
+            assert layer.last.norms.max() < 1e-13
+
+
+@pytest.mark.parametrize("architecture, form", [("llama", "C"), ("gpt2", "A"), ("gemma3", "C")])
+def test_generation_with_recomputed_patches_is_generation_with_the_prompt(architecture, form):
+    with doubled(architecture) as subject:
+        context, query = BOS + ids(20, 1), ids(4, 2)
+        behind = generate(subject, context, query, 50)
+        assert generate_patched(subject, BOS, context, query, 50, form) == behind
+        assert generate(subject, BOS, query, 50) != behind
+
+
+def test_what_stands_at_the_last_token_is_taken_from_padded_rows():
+    hidden = torch.arange(24.0).reshape(2, 4, 3)
+    assert at(hidden, torch.tensor([[1], [3]])).tolist() == [[3, 4, 5], [21, 22, 23]]
+
+
+def test_models_trained_and_untrained_pass_alike():
+    """The identity asks nothing of the weights: fresh ones of the architecture's own initialisation pass too."""
+    from transformers import AutoModelForCausalLM
+
+    from iclgd.models.subject import Subject
+
+    torch.manual_seed(0)
+    fresh = AutoModelForCausalLM.from_config(REGISTERED["llama"](), attn_implementation="eager")
+    assert not torch.equal(fresh.lm_head.weight, tiny_model("llama").lm_head.weight)
+    subject = Subject(fresh, tiny_tokenizer(), "fresh")
+    with subject.in_precision(torch.float64):
+        queries, target = asked(subject)
+        own = [layer.of(0) for layer in patches(subject, queries, target, "C")]
+        assert residual(subject, queries[0], target.of([0]), own).blocks.max() <= 1e-12
+
+
+@pytest.mark.slow
+def test_the_embedded_model_generates_fifty_tokens_from_recomputed_patches(smollm2):
+    text = "Paris is the capital of France.\n\nRome is the capital of Italy.\n\n"
+    context, query = (tuple(smollm2.tokenizer(part)["input_ids"]) for part in (text, "Oslo is the capital of"))
+    behind = generate(smollm2, context, query, 50)
+    assert generate_patched(smollm2, (), context, query, 50, "C") == behind
+    with smollm2.in_precision(torch.float64):
+        target = read(smollm2, [query], smollm2.encode(context))
+        for form in FORMS:
+            own = [layer.of(0) for layer in patches(smollm2, [query], target, form)]
+            left = residual(smollm2, query, target, own)
+            assert left.blocks.max() <= 1e-12
+            assert left.logits <= 1e-12 * left.gap
