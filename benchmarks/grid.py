@@ -14,22 +14,22 @@ from pathlib import Path
 
 import torch
 from subjects import SHAPES, VOCABULARY
+from transformers import AutoTokenizer
 
 import iclgd
-from iclgd.models.load import load_subject
+from iclgd.models.load import embedded_folder
 from iclgd.models.subject import Subject
-from iclgd.spec import ModelSpec
 
 TASKS = "sst2,sst5,mr,subj,agnews,cb"
 
 
 def main() -> None:
     asked = _arguments()
-    tokenizer = load_subject(ModelSpec(device="cpu")).tokenizer
+    tokenizer = AutoTokenizer.from_pretrained(asked.tokenizer or embedded_folder("smollm2-135m"))
     subject = _subject(asked, tokenizer)
     given = {"task": asked.task, "seeds": asked.seeds, "k": 32, "queries": asked.queries, "truncate": True}
     if asked.whole_cell:
-        given |= {"init": "trained"}
+        given |= {"init": "trained", "learners": "gd", "floor": False}
     else:
         given |= {"init": asked.init, "nulls": "random,uniform,other-query", "contrast": False, "floor": False}
     began = time.perf_counter()
@@ -79,7 +79,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--init", default="trained,random,embeddings")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--queries", type=int, default=10_000)
-    parser.add_argument("--whole-cell", action="store_true")
+    parser.add_argument("--whole-cell", action="store_true", help="gd on one task with every null, and nothing else")
+    parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer; that of the embedded model by default")
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
 
