@@ -171,10 +171,10 @@ STANDS = (
     ),
     Stand(
         "fails",
-        "Negative samples help a softmax layer because they centre it, not because they are negative; inside a "
-        "pretrained model they do not help.",
-        ("ren2024.negatives-not-centring", "ren2024.beats-one-gd-step", "ren2024.pretrained-negatives"),
+        "That negative samples help a softmax layer because they are negative, and not because they centre it.",
+        ("ren2024.negatives-not-centring", "ren2024.beats-one-gd-step"),
     ),
+    Stand("fails", "That negative samples help inside a pretrained model.", ("ren2024.pretrained-negatives",)),
     Stand(
         "fails",
         "The explanations that the regular-languages report gives for its mismatch: with a fixed language there is "
