@@ -95,9 +95,11 @@ def nnsight(one: Subject) -> Callable[[Prompts], Outputs]:
         for query in asked.queries:
             ids = one.tensor([asked.context + query + asked.labels[0]])
             row = len(asked.context) + len(query) - 1
+            rows: list[Tensor] = []
             with seen.trace(ids, use_cache=False):
-                rows = [block.self_attn.o_proj.output[0, row].save() for block in seen.model.layers]
-            found.append(torch.stack(list(rows)))
+                for block in seen.model.layers:
+                    rows.append(block.self_attn.o_proj.output[0, row].save())
+            found.append(torch.stack(rows))
         return torch.stack(found).cpu()
 
     return run
@@ -124,14 +126,6 @@ def compare(one: Subject, prompts: Prompts, few: int, batch: int | None, within:
         found[name] = Timing(timing.seconds / queries, timing.gib)
 
     take("plain port", wanted, timed(lambda: plain(one, asked), one.device, 1), few)
-    for name, module, make in (
-        ("TransformerLens", "transformer_lens", transformer_lens),
-        ("nnsight", "nnsight", nnsight),
-    ):
-        if find_spec(module) is not None and one.tokenizer is not None:
-            with eager(one):
-                run = make(one, prompts)
-                take(name, run(asked), timed(lambda run=run: run(asked), one.device, 1), few)
     some = replace(prompts, queries=prompts.queries[: 8 * few], answers=prompts.answers[: 8 * few])
     take(
         "cache expanded per query",
@@ -146,4 +140,9 @@ def compare(one: Subject, prompts: Prompts, few: int, batch: int | None, within:
         timed(lambda: ours(one, prompts, batch), one.device),
         len(prompts.queries),
     )
+    for name, make in PEERS.items():  # last: they change the model they are given
+        if find_spec(make.__name__) is not None and one.tokenizer is not None:
+            with eager(one):
+                run = make(one)
+                take(name, run(asked), timed(lambda run=run: run(asked), one.device, 1), few)
     return found
