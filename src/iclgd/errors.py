@@ -33,6 +33,13 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether numpy's, torch's or Python's memory ran out: on a GPU, on Linux and on Windows it is said differently."""
+    known = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    said = re.search("out of memory|allocate memory|not enough memory", str(error))
+    return known or (isinstance(error, RuntimeError) and said is not None)
+
+
 @contextmanager
 def memory_told() -> Iterator[None]:
     """More memory than there is, asked for by numpy or torch, is a sentence: what was asked is too large for here."""
@@ -40,7 +47,7 @@ def memory_told() -> Iterator[None]:
         yield
     except (MemoryError, RuntimeError) as error:
         said = str(error).split("\n")[0]
-        if not isinstance(error, MemoryError) and not re.search("out of memory|can't allocate memory", said):
+        if not out_of_memory(error):
             raise
         asked = re.search(r"allocate (?:([\d.]+ ?[KMGTPE]i?B)|(\d+) bytes)", said)
         size = f" ({asked[1] or f'{int(asked[2]) / 1e9:,.1f} GB'} at once)" if asked else ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from iclgd.errors import Refusal
+from iclgd.errors import Refusal, out_of_memory
 from iclgd.lab import LABS, Cell, Lab
 from iclgd.results import Result
 from iclgd.store.cells import Store, provenance
@@ -97,7 +97,7 @@ def work(jobs: Sequence[Job], tools: Tools, store: Store | None, alone: bool = F
                     if together and left:
                         yield Begun(left[0].key)
             except Exception as error:
-                failed, memory = _told(left[0], error), _out_of_memory(error)
+                failed, memory = _told(left[0], error), out_of_memory(error)
             if failed is None:
                 continue
             if not failed.fatal and (together or (memory and tools.budget == budget)):
@@ -151,17 +151,11 @@ def _keep(job: Job, result: Result, seconds: float, tools: Tools, store: Store |
 def _told(job: Job, error: Exception) -> Failed:
     if isinstance(error, Refusal):
         return Failed(job.key, str(error), refused=True, fatal=isinstance(error, _CannotKeep), error=error)
-    if _out_of_memory(error):  # without the exception, whose frames hold what filled the memory
+    if out_of_memory(error):  # without the exception, whose frames hold what filled the memory
         why = " ".join(str(error).split()).split(". ")[0][:200].rstrip(".")
         return Failed(job.key, f"not enough memory, also for batches of half the size ({why or 'MemoryError'}).")
     said = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(".")
     return Failed(job.key, f"{said}.", traceback.format_exc(), error=error)
-
-
-def _out_of_memory(error: Exception) -> bool:
-    """On the GPU, in numpy, or from torch's allocator for the CPU, which raises a plain RuntimeError."""
-    known = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return known or (isinstance(error, RuntimeError) and "allocate memory" in str(error))
 
 
 def _release(tools: Tools) -> None:

@@ -13,11 +13,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from iclgd.errors import out_of_memory
 from iclgd.learners.course import Batch, Step, Trainable, on_device
 from iclgd.learners.outcome import outcome
 from iclgd.models.budget import free_memory
 from iclgd.models.layout import Part, Slot
-from iclgd.models.replicas import InPlace, Stacked, norms, out_of_memory, replicas_that_fit, stackable
+from iclgd.models.replicas import InPlace, Stacked, norms, replicas_that_fit, stackable
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor, Training
 from iclgd.prompts import Ids, Prompts

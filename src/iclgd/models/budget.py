@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from iclgd.errors import out_of_memory
 from iclgd.models.attention import is_fused
 from iclgd.models.layout import Layout
 
@@ -83,17 +84,13 @@ def batches(lengths: Sequence[int], tokens: int, cost: int) -> list[list[int]]:
     return found[::-1]
 
 
-def is_out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error)
-
-
 def attempt(work: Callable[..., None], *given: Any) -> bool:
     """Whether ``work`` was done; False where memory ran out. Nothing of a failed pass is held on to."""
     try:
         work(*given)
         return True
     except RuntimeError as error:
-        if not is_out_of_memory(error):
+        if not out_of_memory(error):
             raise
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -161,10 +161,6 @@ def replicas_that_fit(subject: Subject, part: Part, tokens: int, rows: int) -> i
     return max(1, int(SHARE * free) // (weights + states + 3 * precise * rows * config.vocab_size))
 
 
-def out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
-
-
 def _by_replica(stack: Float[Tensor, "replica ..."]) -> Float[Tensor, " replica"]:
     """Lengths, added up in float64 on a CPU; a GPU adds in a tree, and would copy the stack into float64 first."""
     dtype = torch.float64 if stack.device.type == "cpu" else None
