@@ -41,6 +41,9 @@ PACKAGES = {
     "labs/linear": ("labs/linear", OPTIONS, GOLDEN),
     "labs/languages": ("labs/languages", OPTIONS, GOLDEN),
     "labs/dual": ("labs/dual", OPTIONS, GOLDEN),
+    "labs/implicit": ("labs/implicit", OPTIONS),
+    "labs/exits": ("labs/exits", OPTIONS),
+    "labs/identities": ("labs/identities", OPTIONS),
     "report": ("report", "test_study.py"),
     "store": ("store", "test_running.py", "engine"),
 }

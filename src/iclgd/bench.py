@@ -21,7 +21,7 @@ from iclgd.spec import EpisodeSpec, PromptSpec
 from iclgd.tasks.episodes import Episode
 
 FLOOR_QUERIES = 8
-OTHER_BATCH = 333  # tokens a batch, where the noise floor asks for other batches
+OTHER_BATCH = 0.37  # of all the queries' tokens, where the noise floor asks for other batches
 OWN, WRONG = "", "wrong labels"  # what a learner was trained on: the episode's demonstrations, with wrong labels
 Progress = Callable[[str, int], None]
 
@@ -173,7 +173,8 @@ class Bench:
 
         With it comes why the wider one could not be had, or what stayed narrow in it.
         """
-        again = self.run(what, learner, tokens=OTHER_BATCH, trained=self._trained.get((what, OWN))).trace
+        tokens = max(1, int(OTHER_BATCH * len(self.prompts.queries) * self.prompts.longest))
+        again = self.run(what, learner, tokens=tokens, trained=self._trained.get((what, OWN))).trace
         assert again is not None
         seen = Compared(self.zero, own, again, self.prompts)
         found = {("other batch", name): measured(metric, seen) for name, metric in metrics.items()}

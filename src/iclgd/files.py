@@ -128,14 +128,14 @@ def _abandoned(path: Path) -> bool:
 
 
 @contextmanager
-def held(target: Path) -> Iterator[None]:
-    """One command at a time writes to ``target``: a second one is refused, and told which process has it.
+def held(target: Path, wait: bool = False) -> Iterator[None]:
+    """One command at a time writes to ``target``: a second one waits, or is refused and told which process has it.
 
     The lock lies beside the target, and ends with its process however that ends.
     """
     path = _lock(target)
     fresh = not path.parent.exists()
-    with _locked(path, target) as file:
+    with _locked(path, target, wait) as file:
         with suppress(OSError):  # on a full disk nobody learns who it is
             file.truncate(0)
             os.write(file.fileno(), str(os.getpid()).encode())
@@ -154,7 +154,7 @@ def _lock(target: Path) -> Path:
 
 
 @contextmanager
-def _locked(path: Path, target: Path) -> Iterator[IO[bytes]]:
+def _locked(path: Path, target: Path, wait: bool) -> Iterator[IO[bytes]]:
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -163,7 +163,7 @@ def _locked(path: Path, target: Path) -> Iterator[IO[bytes]]:
             raise Refusal(f"cannot write to {path.parent}: {error.strerror}.") from None
         with file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
                 file.seek(0)
                 owner = file.read().decode() or "another"

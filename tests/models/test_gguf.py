@@ -2,6 +2,8 @@
 
 import io
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -181,6 +183,21 @@ def damage_no_origin(folder):
 def test_a_whole_conversion_is_not_made_again(conversions, tmp_path):
     assert converted(tmp_path / "model.gguf") == converted(tmp_path / "model.gguf")
     assert len(conversions) == 1
+
+
+def test_of_several_that_want_it_at_once_one_converts_and_the_others_wait(conversions, tmp_path, monkeypatch):
+    quick = gguf._convert
+
+    def slow(path, folder):
+        time.sleep(0.3)
+        quick(path, folder)
+
+    monkeypatch.setattr(gguf, "_convert", slow)
+    with ThreadPoolExecutor(4) as pool:
+        folders = set(pool.map(converted, [tmp_path / "model.gguf"] * 4))
+    assert len(conversions) == 1
+    assert [is_whole(folder) for folder in folders] == [True]
+    assert [path.name for path in folders.pop().parent.iterdir() if not path.is_dir()] == []  # no lock is left
 
 
 @pytest.mark.parametrize("damage", [damage_missing, damage_changed, damage_short, damage_origin, damage_no_origin])

@@ -27,7 +27,7 @@ STRONG = Read(
     {
         "task": ("sst2", "sst5", "mr", "subj", "agnews", "cb"),
         "k": 32,
-        "queries": 100,
+        "queries": 64,
         "truncate": True,
         "seeds": 5,
         "rates": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1),

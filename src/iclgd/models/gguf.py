@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from iclgd.errors import Refusal
-from iclgd.files import aside, file_sha256
+from iclgd.files import aside, file_sha256, held
 from iclgd.models.cache import cache_folder, digest
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # token types of the GGUF format
@@ -28,14 +28,20 @@ def converted(path: Path) -> Path:
         raise Refusal(f"{path} is not a GGUF file.")
     target = conversion_folder(path, digest(path))
     if not is_whole(target):
-        if target.exists():
-            _discard(target)
-        with aside(target) as folder:
-            _convert(path, folder)
-            files = {file.name: file_sha256(file) for file in folder.iterdir()}
-            origin = {"gguf": path.name, "sha256": digest(path), "files": files}
-            (folder / ORIGIN).write_text(json.dumps(origin) + "\n")
+        with held(target, wait=True):  # of several workers one converts
+            if not is_whole(target):
+                _write(path, target)
     return target
+
+
+def _write(path: Path, target: Path) -> None:
+    if target.exists():
+        _discard(target)
+    with aside(target) as folder:
+        _convert(path, folder)
+        files = {file.name: file_sha256(file) for file in folder.iterdir()}
+        origin = {"gguf": path.name, "sha256": digest(path), "files": files}
+        (folder / ORIGIN).write_text(json.dumps(origin) + "\n")
 
 
 def is_whole(folder: Path, fresh: bool = False) -> bool:
