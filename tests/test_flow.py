@@ -20,6 +20,7 @@ FLOW = [
     {"learners"},
     {"metrics"},
     {"bench"},
+    {"ahead"},
     {"nulls"},
     {"small"},
     {"tools"},

@@ -1,6 +1,6 @@
 """An episode on a subject: what it was asked, what it did before and after reading, and learners run on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -102,6 +102,18 @@ class Bench:
             if what != OWN:  # its own are needed once more, for the noise floor
                 self._trained.pop((label, what), None)
         return self._runs[label, what]
+
+    def lacks(self, label: str, what: str) -> bool:
+        """Whether that training is still to be done."""
+        return (label, what) not in self._runs and (label, what) not in self._trained
+
+    def take(self, label: str, what: str, trained: Trained) -> None:
+        """A training that was done ahead: `learned` then only traces."""
+        self._trained[label, what] = trained
+
+    def awaits_floor(self, label: str, learner: Learner) -> None:
+        """This learner will be asked for its noise floor: it is trained there beside the others that are."""
+        self._floors[label] = learner
 
     def learned_wrong(self, label: str, learner: Learner) -> Run:
         return self.learned(label, learner, self.wrong, WRONG)
@@ -212,44 +224,9 @@ class Bench:
         self.progress(what, 0)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """A training that a cell will ask its bench for, under these names."""
-
-    bench: Bench
-    label: str
-    learner: Learner
-    demos: Prompts
-    what: str = OWN
-    floor: bool = False  # its noise floor will be asked for, too
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.label, self.what
-
-
 def trains_together(learner: Learner) -> bool:
     """Whether a learner can be trained beside others; one with a way to ``learn`` of its own is left to it."""
     return isinstance(learner, GradientDescent) and type(learner).learn is GradientDescent.learn
-
-
-def train_ahead(wanted: Sequence[Wanted]) -> None:
-    """Train at once what benches of one subject will be asked for; `Bench.learned` then only traces."""
-    todo: dict[tuple[int, str, str], Wanted] = {}
-    for one in wanted:
-        if not trains_together(one.learner):
-            continue
-        if one.floor:
-            one.bench._floors[one.label] = one.learner
-        if one.key not in one.bench._runs and one.key not in one.bench._trained:
-            todo.setdefault((id(one.bench), *one.key), one)
-    if not todo:
-        return
-    bench = next(iter(todo.values())).bench
-    bench.progress(f"training {len(todo)} at once" if len(todo) > 1 else "training", 0)
-    jobs = [Job(one.learner, one.demos, vectors=one.what == OWN) for one in todo.values()]  # type: ignore[arg-type]
-    for one, trained in zip(todo.values(), train_together(bench.subject, jobs, bench._note), strict=True):
-        one.bench._trained[one.key] = trained
 
 
 def measured(metric: Metric, seen: Compared) -> Tensor:

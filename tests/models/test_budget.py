@@ -131,3 +131,18 @@ def test_a_worker_counts_on_its_own_share_of_a_gpu(monkeypatch):
     for share, free in (("0.5", 200 + 200), ("0.35", 50 + 200), ("0.2", 100), ("0.05", 0)):
         monkeypatch.setenv(budget.GPU_SHARE, share)
         assert budget.free_memory(gpu) == free
+
+
+def test_a_worker_cannot_take_more_than_its_share_of_a_gpu(monkeypatch):
+    kept: list[tuple[float, torch.device]] = []
+    monkeypatch.setattr(
+        torch.cuda, "set_per_process_memory_fraction", lambda share, device: kept.append((share, device))
+    )
+    gpu = torch.device("cuda")
+    budget.keep_to_share(gpu)
+    assert kept == []  # one that has a GPU for itself
+    monkeypatch.setenv(budget.GPU_SHARE, "0.25")
+    budget.keep_to_share(torch.device("cpu"))
+    assert kept == []
+    budget.keep_to_share(gpu)
+    assert kept == [(0.25, gpu)]

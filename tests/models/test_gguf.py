@@ -137,7 +137,8 @@ def test_a_file_that_is_no_gguf_file_is_refused_and_nothing_is_left(tmp_path, mo
     path.write_bytes(content)
     with pytest.raises(Refusal, match=r"model\.gguf (is not a GGUF file|cannot be read)"):
         converted(path)
-    assert not [p for p in (tmp_path / "cache").rglob("*") if p.is_file() or p.name.startswith(".")]
+    left = [p for p in (tmp_path / "cache").rglob("*") if p.parent.name != "digests"]  # of the short file, if slow
+    assert not [p for p in left if p.is_file() or p.name.startswith(".")]
 
 
 # the cache

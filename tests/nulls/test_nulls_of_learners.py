@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from iclgd.bench import WRONG, Bench, Run, Wanted, train_ahead
+from iclgd.ahead import Wanted, train_ahead
+from iclgd.bench import WRONG, Bench, Run
 from iclgd.errors import Refusal
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal

@@ -94,6 +94,11 @@ def train_together(subject: Subject, jobs: Sequence[Job], note: Note = lambda _w
     return [found[i] for i in range(len(jobs))]
 
 
+def trained_bytes(subject: Subject, part: Part) -> int:
+    """What the weights of one finetuning take."""
+    return sum(slot.parameter.nbytes for slot in subject.layout.slots(part))
+
+
 def _how_many(subject: Subject, part: Part, steps: Sequence[Step]) -> int:
     if not steps or not stackable(subject, part):
         return 1

@@ -36,6 +36,13 @@ def free_memory(device: torch.device) -> int | None:
         return None
 
 
+def keep_to_share(device: torch.device) -> None:
+    """A worker that wants more than its share of a GPU runs out of memory itself, and no other does."""
+    share = float(os.environ.get(GPU_SHARE, "1"))
+    if device.type == "cuda" and share < 1:
+        torch.cuda.set_per_process_memory_fraction(share, device)
+
+
 def batch_tokens(layout: Layout, dtype: torch.dtype, device: torch.device, context: int, width: int) -> int:
     """Tokens of a batch of sequences of up to ``width`` tokens behind ``context`` others."""
     most = MOST.get(device.type, MOST["cpu"])

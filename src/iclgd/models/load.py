@@ -11,6 +11,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from iclgd.errors import Refusal
+from iclgd.models.budget import keep_to_share
 from iclgd.models.cache import digest
 from iclgd.models.embedded import EMBEDDED, fetch, gguf_path, is_cached
 from iclgd.models.gguf import conversion_folder, converted, is_whole
@@ -32,6 +33,7 @@ def load_subject(spec: ModelSpec, note: Note = lambda _: None) -> Subject:
     if spec.dtype == "tf32" and device.type != "cuda":
         raise Refusal("tf32 is the arithmetic of a GPU: set `dtype` to float32 or bfloat16.")
     source = resolve(spec, note)
+    keep_to_share(device)
     note(f"loading {spec.name}")
     model = _model(source, spec, device)
     if spec.init != "trained":

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from iclgd.bench import WRONG, Bench, Run, Wanted, measured, train_ahead
+from iclgd.ahead import Wanted, portions, train_ahead
+from iclgd.bench import WRONG, Bench, Run, measured
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
 from iclgd.labs.compare.spec import CompareCell
@@ -42,14 +43,16 @@ def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
 
 
 def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
-    """Every training that the cells will need at once, as far as their models are the same; then each cell's result."""
+    """The trainings that the cells will need, as many at once as memory holds; then each cell's result."""
     specs: list[CompareCell] = [cell.spec for cell in cells]  # type: ignore[misc]
     benches = [bench_of(spec, tools) for spec in specs]
-    train_ahead([one for spec, bench in zip(specs, benches, strict=True) for one in _wanted(spec, bench)])
-    for i, (spec, bench) in enumerate(zip(specs, benches, strict=True)):
-        yield _result(spec, bench)
-        if len(cells) > 1 and bench not in benches[i + 1 :]:
-            bench.clear()
+    wanted = [(bench, list(_wanted(spec, bench))) for spec, bench in zip(specs, benches, strict=True)]
+    for portion in portions(wanted):
+        train_ahead([one for i in portion for one in wanted[i][1]])
+        for i in portion:
+            yield _result(specs[i], benches[i])
+            if len(cells) > 1 and benches[i] not in benches[i + 1 :]:
+                benches[i].clear()
 
 
 def run(cell: Cell, tools: Tools) -> Result:
