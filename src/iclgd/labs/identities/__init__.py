@@ -51,6 +51,12 @@ for _module, _names in {
         "linear-attention-is-sgd",
         "softmax-is-local-mean",
     ),
+    "small.identities.fast": (
+        "fast-weight-layers",
+        "learning-layers",
+        "learning-is-linear-attention",
+        "qwen-is-gated-delta",
+    ),
     "small.identities.languages": (
         "words-up-to-12",
         "words-are-uniform",
