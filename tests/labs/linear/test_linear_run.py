@@ -104,7 +104,7 @@ def test_a_layer_whose_state_learns_is_held_against_its_own_learner_and_ranked_a
 
 
 def test_a_trained_delta_layer_is_the_delta_rule_and_not_a_gradient_step():
-    found = results(dx=4, k=6, seeds=2, steps=1500, attention="delta", episodes=1000)
+    found = results(dx=3, k=5, seeds=2, steps=800, attention="delta", episodes=1000)
     assert max(losses(found)) < 1.02 * losses(found, "delta rule ×1")[0]
     assert min(cosines(found, "delta rule ×1")) > 0.995 > 0.97 > max(cosines(found, "gd ×1"))
 
