@@ -154,10 +154,10 @@ def test_a_study_runs_once_and_shows_a_page(lab, tmp_path):
     [
         (LayersSpec, {"kinds": "delta,mesaa"}, 'no attention "mesaa". Did you mean mesa'),
         (LayersSpec, {"task": "quadratic"}, "no linear part"),
-        (LayersSpec, {"task": "sine"}, "no linear part"),
+        (LayersSpec, {"task": "sine", "dx": 1}, "no linear part"),
         (DepthSpec, {"k": 3}, "`k` has to be at least dx = 5"),
         (DepthSpec, {"task": "relu"}, "linear"),
-        (DepthSpec, {"task": "sine"}, "least squares does not solve sine"),
+        (DepthSpec, {"task": "sine", "dx": 1}, "least squares does not solve sine"),
         (DepthSpec, {"layers": 0}, "`layers` must be at least 1"),
     ],
 )
