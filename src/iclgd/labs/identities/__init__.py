@@ -74,6 +74,7 @@ for _module, _names in {
         "ranks-of-noise",
     ),
     "small.identities.implicit": ("rank-one-patch", "any-path-is-descent", "patches-converge"),
+    "labs.order.identities": ("order-of-layers",),
     "nulls.identities": (
         "layer-causality",
         "layer-losses",

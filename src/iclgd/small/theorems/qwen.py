@@ -15,6 +15,9 @@ def gated_delta_rules(
     decays: Float[Tensor, " time"],
 ) -> dict[str, Float[Tensor, "time dv"]]:
     """Its answers token by token and in chunks, in float32; decays are given as logarithms."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()  # it would recommend its faster kernels
     try:
         from transformers.models.qwen3_next import modeling_qwen3_next as qwen
     except ImportError:
