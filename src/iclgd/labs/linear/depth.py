@@ -92,7 +92,7 @@ def page(study: Study) -> Page:
     assert isinstance(spec, DepthSpec)
     told = (
         "Where on the path of gradient descent (from 0, rate 1/λ of the largest direction) the answer is nearest, and "
-        "its mean squared distance from there; the same for Newton's iterations from αS. A layer is read by the best "
+        "its mean squared distance from there, to a tenth of a doubling; the same for Newton's iterations from αS. A layer is read by the best "
         "linear map from its token; brackets are 95% over seeds, Student's t."
     )
     each = Section("Layer by layer", told, _table(study, [(spec.layers, i) for i in range(spec.layers)]), brief=True)
@@ -118,7 +118,9 @@ def _table(study: Study, rows: Sequence[tuple[int, int]]) -> Table:
             name = str(layer + 1) if init is None else "null: untrained"
             numbers = [sized("", "loss"), sized("gd", "steps"), sized("gd", "distance")]
             shown.append([name, *numbers, newton, sized("newton", "distance")])
-    return Table(["layer", "loss", "steps of gd", "distance", "Newton's iterations", "distance "], shown)
+    return Table(
+        ["layer", "loss", "steps of gd", "distance from gd", "Newton's iterations", "distance from Newton"], shown
+    )
 
 
 def _estimate(values: np.ndarray, low: float = 0.0) -> tuple[float, float, float]:
