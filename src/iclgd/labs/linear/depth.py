@@ -91,9 +91,9 @@ def page(study: Study) -> Page:
     spec = study.spec
     assert isinstance(spec, DepthSpec)
     told = (
-        "Where on the path of gradient descent (from 0, rate 1/λ of the largest direction) the answer is nearest, and "
-        "its mean squared distance from there, to a tenth of a doubling; the same for Newton's iterations from αS. A layer is read by the best "
-        "linear map from its token; brackets are 95% over seeds, Student's t."
+        "Where on the path of gradient descent (from 0, rate 1/λ of the largest direction) the answer is nearest, to a "
+        "tenth of a doubling, and its mean squared distance from there; the same for Newton's iterations from αS. A "
+        "layer is read by the best linear map from its token; brackets are 95% over seeds, Student's t."
     )
     each = Section("Layer by layer", told, _table(study, [(spec.layers, i) for i in range(spec.layers)]), brief=True)
     last = [(depth, depth - 1) for depth in range(1, spec.layers + 1)]
