@@ -171,6 +171,7 @@ def test_what_cannot_be_asked_is_refused():
     for given, said in (
         ({"k": 1}, "`k` must be at least 2"),
         ({"orders": 1}, "`orders` must be at least 2"),
+        ({"k": 3}, "3 demonstrations have 6 orders, not 20"),
         ({"learners": "gdd"}, "gdd"),
         ({"learners": "none"}, "needs at least one|none"),
     ):

@@ -16,7 +16,7 @@ from iclgd.lab import Cell
 from iclgd.labs.order.anchors import anchors
 from iclgd.labs.order.full_batch import FullBatch
 from iclgd.labs.order.measures import overlap, spread
-from iclgd.labs.order.spec import OrderCell
+from iclgd.labs.order.spec import OrderCell, enough_orders
 from iclgd.learners import Learner
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.prompted import InContext, ZeroShot
@@ -63,9 +63,7 @@ def run(cell: Cell, tools: Tools) -> Result:
 
 def permutations(count: int, orders: int, seed: int) -> list[tuple[int, ...]]:
     """So many different orders, the given one first."""
-    most = int(np.prod(np.arange(1, count + 1, dtype=float)))
-    if orders > most:
-        raise Refusal(f"{count} demonstrations have {most} orders, not {orders}: raise `k` or lower `orders`.")
+    enough_orders(count, orders)
     rng, found = np.random.default_rng(seed), {tuple(range(count)): None}
     while len(found) < orders:
         found[tuple(map(int, rng.permutation(count)))] = None
@@ -94,7 +92,7 @@ def _each(bench: Bench, learner: Learner, mixed: Sequence[Prompts], top: int) ->
 
 
 def _asked(bench: Bench, predictor: Predictor, top: int) -> Seen:
-    trace = predictor.trace(bench.prompts, ranked=0)
+    trace = predictor.trace(replace(bench.prompts, blanks=()), ranked=0)  # nobody asks for calibrated answers here
     bench.progress("asking", len(bench.prompts.queries))
     with torch.no_grad():
         hidden = trace.blocks[:, -1, 0].to(bench.subject.device, bench.subject.dtype)

@@ -1,5 +1,6 @@
 """What a study of orders is asked for, and what changes the numbers of one of its cells."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,12 @@ from iclgd.spec import EpisodeSpec, Inits, ModelSpec, PromptSpec, Rates, Seeds, 
 from iclgd.tasks.text import TASKS
 
 USUAL = ("gd", "lcgd:target=label")  # lcgd on every token of a demonstration takes minutes on a CPU
+
+
+def enough_orders(count: int, orders: int) -> None:
+    """Refuse more orders than so many demonstrations have."""
+    if orders > (most := math.factorial(min(count, 20))):
+        raise Refusal(f"{count} demonstrations have {most} orders, not {orders}: raise `k` or lower `orders`.")
 
 
 class OrderCell(Spec):
@@ -58,9 +65,12 @@ class OrderSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
         return given
 
     @model_validator(mode="after")
-    def _check_learners(self) -> "OrderSpec":
+    def _check(self) -> "OrderSpec":
+        """What cannot be run is refused before a model is loaded; an episode file says its own number."""
         if not self.trained:
             raise Refusal("`learners` needs at least one; `iclgd known` lists all.")
+        if not self.task.endswith(".json"):
+            enough_orders(self.k, self.orders)
         return self
 
     @property
