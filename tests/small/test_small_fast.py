@@ -174,6 +174,14 @@ def test_gates_follow_their_tokens_and_heads_add_up(rule):
             ).abs().max() > 1e-3
 
 
+def test_a_gate_begins_open_and_a_rate_half_way_for_every_token():
+    params = Transformer(3, 1, 2, 2, "gated-delta").init(0)
+    context = torch.randn(5, 1, 7, 4)
+    gates = fast.gates(RULES["gated-delta"], {name: value[0] for name, value in params.items()}, context)
+    torch.testing.assert_close(gates["rate"], torch.full((5, 2, 7), 0.5))
+    torch.testing.assert_close(gates["decay"], torch.full((5, 2, 7), 4.0).sigmoid())
+
+
 def test_every_rule_has_a_learner_of_its_name_in_the_lab():
     from iclgd.small.known import REFERENCES
 

@@ -71,8 +71,9 @@ claim(
     of_orders("p", "icl", GD),
     tier="minutes",
     needs=("model",),
+    stands="open",
     of="standard deviation over twenty orders, reading less one step a demonstration",
-    note="That they differ is the paper's; which is more is ours.",
+    note="That they differ is the paper's; which is more is ours. Three draws of four demonstrations do not decide it.",
     chosen_after=True,
 )
 claim(
