@@ -64,8 +64,8 @@ def shown(found: Estimate, digits: int = 3) -> Number:
 
 
 def over_rounding(values: np.ndarray, digits: int = 3) -> Entry:
-    """An estimate; where it is rounding, its size."""
-    found = estimate(values)
+    """An estimate of a spread, which is between 0 and 1; where it is rounding, its size."""
+    found = estimate(values, SHARE)
     return Size(found.mean, digits=2) if 0 < abs(found.mean) < 1e-4 else shown(found, digits)
 
 
