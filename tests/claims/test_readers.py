@@ -105,3 +105,46 @@ def test_arms_of_trained_attention_are_paired_with_plain_by_seed(tmp_path):
     best = reading.best_arm_less_step(study, "linear", ["negative", "centred"])
     both = zip(arm, reading.last_losses(study, "linear", "centred"), strict=True)
     assert best == [min(pair) - step for pair, step in zip(both, steps, strict=True)]
+
+
+# layers, depths, orders
+
+
+def test_distances_to_the_own_learner_are_over_the_nearest_other():
+    from iclgd.claims.reading_layers import own_over_others
+    from iclgd.results import array
+
+    class Planted:
+        def arrays(self, **labels):
+            found = {"gd": (0.1, 0.2), "delta": (0.4, 0.5), "zero": (0.2, 0.9)}
+            return [array(v, name=name, **labels) for name, values in found.items() for v in values]
+
+    found = own_over_others({"linear": "gd", "delta": "delta"})(Planted())
+    assert found["linear"] == pytest.approx([0.5, 0.4])
+    assert found["delta"] == pytest.approx([4.0, 2.5])
+
+
+def test_orders_are_read_with_their_intervals_over_draws(place):
+    from iclgd.claims.reading_layers import of_orders, tokens_with_reading
+
+    given = {"model": str(place / "tiny"), "task": str(place / "sst2.yaml"), "k": 3, "queries": 4, "orders": 3}
+    more = {"seeds": 3, "learners": "gd", "rates": (0.1,), "device": "cpu", "top": 3}
+    study = run_study("order", LABS["order"].spec.of(given | more), Where(place / "cells"))
+    reading, less = of_orders("updates", "icl")(study), of_orders("updates", "icl", "gd 0.1, all at once")(study)
+    assert reading.seeds == 3
+    assert less.mean == pytest.approx(reading.mean, abs=1e-3)  # a full batch does not see the order
+    p = np.stack([one.values for one in study.arrays(quantity="p", learner="gd 0.1")])
+    assert of_orders("p", "gd 0.1")(study).mean == pytest.approx(p.std(1, ddof=1).mean())
+    shared = [one.values.mean() for one in study.arrays(quantity="overlap with icl", learner="gd 0.1")]
+    before = [one.values.mean() for one in study.arrays(quantity="overlap with icl", learner="zero-shot")]
+    assert tokens_with_reading("gd 0.1")(study).mean == pytest.approx(np.mean(shared))
+    assert tokens_with_reading("gd 0.1", "zero-shot")(study).mean == pytest.approx(np.mean(shared) - np.mean(before))
+
+
+def test_growth_by_layer_is_one_number_a_seed(place):
+    from iclgd.claims.reading_layers import growth_by_layer
+
+    given = {"dx": 2, "k": 4, "steps": 3, "batch": 4, "episodes": 30, "seeds": 2, "layers": 2}
+    study = run_study("linear depth", LABS["linear depth"].spec.of(given), Where(place / "cells"))
+    steps = [one.values for one in study.arrays(quantity="steps", path="gd", layers=2, init=None)]
+    assert growth_by_layer(2)(study) == pytest.approx([two / one for one, two in steps])

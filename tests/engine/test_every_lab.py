@@ -25,8 +25,11 @@ SPECS = {
     "languages sample": {"language": "a*bc*"},
     "languages list": {},
     "linear train": {**SMALL, "dx": 3, "steps": 4, "learners": "gd"},
+    "linear layers": {**SMALL, "dx": 3, "steps": 4, "kinds": "linear,ttt"},
+    "linear depth": {**SMALL, "dx": 3, "steps": 4, "layers": 2},
     "implicit": {"k": 2, "queries": 2, "init": "trained", "calibration": "1,2", "exact": 1, "tokens": 2},
     "identities": {"names": "any-path-is-descent", "seeds": 2},
+    "order": {**MODEL, "seeds": 2, "orders": 3, "learners": "gd"},
     "exits": MODEL,
     "linear optimum": {"task": "gaussian", "dx": 3, "steps": 1},
 }

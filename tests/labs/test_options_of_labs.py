@@ -55,6 +55,15 @@ UNASKED = {
         "steps": 4000,
     }
     | {"batch": 64, "rate": 0.02, "clip": 0.1, "episodes": 4000, "learners": ("gd",), "seeds": tuple(range(8))},
+    "order": READ
+    | {"task": "sentiment", "seeds": (0,), "k": 4, "queries": 10, "orders": 20, "top": 10, "rates": ()}
+    | {"init": ("trained",), "dtype": "float32"},
+    "linear layers": FAMILY
+    | {"dx": 5, "noise": 0.2, "layers": 1, "steps": 2000, "batch": 64, "rate": 0.02, "clip": 0.1, "episodes": 2000}
+    | {"kinds": ("linear", "softmax", "delta", "gated-delta", "longhorn", "ttt", "mesa"), "seeds": (0, 1, 2)},
+    "linear depth": FAMILY
+    | {"task": "gaussian", "dx": 5, "k": 20, "noise": 0, "layers": 3, "steps": 3000, "batch": 64, "rate": 0.01}
+    | {"clip": 0.1, "episodes": 2000, "seeds": (0, 1, 2)},
     "linear optimum": FAMILY | {"steps": 3, "sample": 5000},
 }
 WITH = {"dual modify": {"modifications": "plain"}, "dual train": {"arms": "plain"}}  # which need k of their own

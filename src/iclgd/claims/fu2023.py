@@ -1,7 +1,8 @@
 """Fu, Chen, Jia and Sharan 2023, "Transformers Learn to Achieve Second-Order Convergence Rates …" (2310.17086)."""
 
-from iclgd.claims.claim import Place, claim, exact, identity, number
-from iclgd.claims.expect import AtMost, Between, Within
+from iclgd.claims.claim import Place, Read, claim, exact, identity, number
+from iclgd.claims.expect import AtLeast, AtMost, Between, Within
+from iclgd.claims.reading_layers import growth_by_layer
 
 exact(
     "fu2023.newton-residual",
@@ -44,4 +45,33 @@ claim(
     identity("newton-is-gd-doubled", 1),
     number("adds"),
     note="2 log₂ 10 = 6.6 from αS.",
+)
+claim(
+    "fu2023.from-identity-adds-half",
+    "From αI, where k iterations are 2^k steps of gradient descent, it adds half as many.",
+    Place("fu2023", "§3, ours"),
+    Between(3.0, 4.0, each=True),
+    identity("newton-is-gd-doubled", 1),
+    number("adds, from I"),
+    note="log₂ 10 = 3.3.",
+)
+exact(
+    "fu2023.one-path",
+    "Gradient descent and Newton's iteration each leave a power of 1 − λ or 1 − λ² of every direction, at any step.",
+    Place("fu2023", "§3, ours"),
+    "newton-is-gd-doubled",
+    "paths",
+    limit=1e-11,
+)
+claim(
+    "fu2023.stacks-keep-newtons-pace",
+    "A trained stack moves along that path by a factor of two or more a layer, as Newton's iteration does.",
+    Place("fu2023", "abstract: k iterations in k + O(1) layers; a middle layer is about three"),
+    AtLeast(2.0),
+    Read("linear depth"),
+    growth_by_layer(3),
+    tier="minutes",
+    of="steps of gradient descent at which a layer's answer is nearest, over those of the layer before",
+    note="Stacks of three linear layers, not the paper's GPT-2. One gradient step a layer would have 1.73. Layers of "
+    "linear attention raise the degree in S threefold each, so the speed needs no Newton: GD++ has it.",
 )

@@ -136,12 +136,24 @@ PAPERS = {
         "Parallelizing Linear Transformers with the Delta Rule over Sequence Length",
         "2406.06484",
     ),
+    "longhorn2024": Paper(
+        "Liu, Bo and Wang, Rui and Wu, Lemeng and Feng, Yihao and Stone, Peter and Liu, Qiang",
+        2024,
+        "Longhorn: State Space Models are Amortized Online Learners",
+        "2407.14207",
+    ),
     "languages2024": Paper(
         "anonymous",
         2024,
         "ICL = GD",
         venue="course project, Mathematics of Generative Models, spring 2024",
         told="its slides",
+    ),
+    "yang2025": Paper(
+        "Yang, Songlin and Kautz, Jan and Hatamizadeh, Ali",
+        2025,
+        "Gated Delta Networks: Improving Mamba2 with Delta Rule",
+        "2412.06464",
     ),
     "wang2025": Paper(
         "Wang, Ke Alexander and Shi, Jiaxin and Fox, Emily B.",

@@ -1,7 +1,12 @@
 """Shen, Mishra and Khashabi 2023, "Do pretrained Transformers Learn In-Context by Gradient Descent?" (2310.08540)."""
 
-from iclgd.claims.claim import Place, claim, identity, number
-from iclgd.claims.expect import AtLeast, AtMost, Together
+from iclgd.claims.claim import Place, Read, claim, identity, number
+from iclgd.claims.expect import Above, AtLeast, AtMost, Together
+from iclgd.claims.reading_layers import of_orders, tokens_with_reading
+
+ORDERS = Read("order", {"seeds": 3})
+"""Minutes: an embedded task, three draws of four demonstrations, twenty orders each."""
+GD, AT_ONCE = "gd 0.001", "gd 0.001, all at once"
 
 claim(
     "shen2023.order",
@@ -29,4 +34,84 @@ claim(
     AtMost(1e-12, each=True),
     identity("order"),
     number("linear attention"),
+)
+claim(
+    "shen2023.order-anchors",
+    "Over twenty orders neither linear nor softmax attention without positions moves; the delta rule does.",
+    Place("shen2023", "sensitivity to order, ours"),
+    Together(
+        {
+            "linear attention": AtMost(1e-12, each=True),
+            "softmax attention": AtMost(1e-12, each=True),
+            "delta rule": AtLeast(0.1, each=True),
+        }
+    ),
+    identity("order-of-layers"),
+    number("linear attention", "softmax attention", "delta rule"),
+    of="spread of updates over orders, in parts of their size",
+)
+claim(
+    "shen2023.full-batch-in-a-model",
+    "In a language model a step on all demonstrations at once does not see their order.",
+    Place("shen2023", "sensitivity to order"),
+    AtMost(1e-3),
+    ORDERS,
+    of_orders("updates", AT_ONCE),
+    tier="minutes",
+    needs=("model",),
+    of="spread of updates over twenty orders, in parts of their size",
+    note="What is left is the rounding of float32.",
+)
+claim(
+    "shen2023.answers-by-order",
+    "Reading and gradient descent differ in how far the order moves the probability of the right label: reading more.",
+    Place("shen2023", "abstract: different sensitivity to order"),
+    Above(0.0),
+    ORDERS,
+    of_orders("p", "icl", GD),
+    tier="minutes",
+    needs=("model",),
+    stands="open",
+    of="standard deviation over twenty orders, reading less one step a demonstration",
+    note="That they differ is the paper's; which is more is ours. Three draws of four demonstrations do not decide it.",
+    chosen_after=True,
+)
+claim(
+    "shen2023.updates-by-order",
+    "Reading is the more sensitive one in its updates, too, in parts of their own size.",
+    Place("shen2023", "abstract, audited"),
+    Above(0.0),
+    ORDERS,
+    of_orders("updates", "icl", GD),
+    tier="minutes",
+    needs=("model",),
+    stands="fails",
+    of="spread of updates over twenty orders, reading less one step a demonstration",
+    note="Steps at the rate 10⁻³ move answers little, but what they move depends on the order more than reading does.",
+    chosen_after=True,
+)
+claim(
+    "shen2023.next-tokens",
+    "They change the distribution of the next token differently: of its ten likeliest most are not the same.",
+    Place("shen2023", "abstract; top-K overlap"),
+    AtMost(0.5),
+    ORDERS,
+    tokens_with_reading(GD),
+    tier="minutes",
+    needs=("model",),
+    of="share of reading's ten likeliest next tokens that gradient descent's has",
+    note="The paper's numbers were not at hand; the limit is ours.",
+)
+claim(
+    "shen2023.next-tokens-come-nearer",
+    "Gradient descent brings them nearer to reading's than they were before.",
+    Place("shen2023", "abstract, audited"),
+    Above(0.0),
+    ORDERS,
+    tokens_with_reading(GD, "zero-shot"),
+    tier="minutes",
+    needs=("model",),
+    stands="open",
+    of="share in common with reading, gradient descent's less zero-shot's",
+    chosen_after=True,
 )

@@ -22,3 +22,11 @@ exact(
     "linear-attention-is-sgd",
     "decay",
 )
+exact(
+    "sun2024.mini-batches",
+    "With mini-batches and a trained start the layer is mini-batch gradient descent from there, token by token.",
+    Place("sun2024", "mini-batch TTT"),
+    "fast-weight-layers",
+    "ttt",
+    note="The linear model without the norm and the residual that the published layer puts around it.",
+)

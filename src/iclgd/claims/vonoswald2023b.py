@@ -9,3 +9,11 @@ exact(
     "mesa-is-ridge",
     limit=1e-11,
 )
+exact(
+    "vonoswald2023b.layer",
+    "So is the layer as it is trained, with a penalty of its own: ridge regression for every token on those before it.",
+    Place("deutch2023", "appendix D; eq. 8 of the paper"),
+    "fast-weight-layers",
+    "mesa",
+    limit=1e-11,
+)

@@ -23,6 +23,13 @@ exact(
     "delta-is-sgd",
     "chunks",
 )
+exact(
+    "yang2024.layer",
+    "A layer of it, trained with a rate of its own for every token, answers at every token as SGD up to there.",
+    Place("yang2024", "§2"),
+    "fast-weight-layers",
+    "delta",
+)
 claim(
     "yang2024.order",
     "The delta rule depends on the order in which it reads.",

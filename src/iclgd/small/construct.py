@@ -1,7 +1,7 @@
 """Layers whose weights are written down, not trained: each is exactly one of the learners.
 
-Every function returns ``Weights`` for ``attention``. Separate tokens for x and y are in ``interleaved``, layers that
-learn as they read in ``recurrent``.
+Every function returns ``Weights`` for ``attention``, and the last one parameters for ``fast``. Separate tokens for x
+and y are in ``interleaved``, layers that learn one token after another in ``recurrent``.
 """
 
 import torch
@@ -87,3 +87,20 @@ def softmax_pair(dx: int, dy: int, rate: float, epsilon: float) -> Weights:
     key = blocks(dx, dy, epsilon * ONE, ZERO, ZERO, ZERO)
     value = blocks(dx, dy, ZERO, ZERO, ZERO, torch.tensor(-rate / (2 * epsilon), dtype=F64))
     return Weights(torch.stack([key, -key])[None], torch.stack([value, -value])[None])
+
+
+def learning_layer(dx: int, dy: int, gates: dict[str, float]) -> dict[str, Tensor]:
+    """A layer of ``fast`` whose state learns y from x: key and query are x, the value is −y.
+
+    ``gates`` has what each of the rule's parameters is for every token: a rate or decay in (0, 1), a penalty; ``start``
+    is that multiple of the identity, from labels that are 0.
+    """
+    x, y = blocks(dx, dy, ONE, ZERO, ZERO, ZERO), blocks(dx, dy, ZERO, ZERO, ZERO, -ONE)
+    params = {"key": x, "query": x, "pv": y}
+    for name, value in gates.items():
+        number = torch.tensor(value, dtype=F64)
+        if name in ("rate", "decay"):
+            params[name] = torch.cat([torch.zeros(dx + dy, dtype=F64), number.logit()[None]])
+        else:
+            params[name] = number.log() if name == "penalty" else number * torch.eye(dx + dy, dtype=F64)
+    return {name: one[None, None] for name, one in params.items()}

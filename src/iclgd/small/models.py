@@ -1,4 +1,5 @@
-"""What is trained: self-attention of any kind and depth, alone or behind an MLP, and the MLP's own GD reference."""
+"""What is trained: self-attention of any kind and depth, layers that learn as they read, alone or behind an MLP; and
+the MLP's own GD reference."""
 
 from dataclasses import dataclass
 
@@ -10,20 +11,22 @@ from torch.nn.functional import gelu
 from iclgd.errors import Refusal
 from iclgd.metrics.functions import Predict, half_square
 from iclgd.registry import suggest
-from iclgd.small import attention, learners
+from iclgd.small import attention, fast, learners
 from iclgd.small.attention import Weights
+from iclgd.small.fast import RULES
 from iclgd.small.kernels import KERNELS
 from iclgd.small.moments import Moments
 from iclgd.small.train import Params
 from iclgd.tasks.regression import Episodes
 
 Answer = Float[Tensor, "*batch query dy"]
-KINDS = ("softmax", *KERNELS)
+KINDS = ("softmax", *KERNELS, *RULES)
+OPEN = 4.0  # a decay's level at the start: a state keeps 98% of itself a token
 
 
 @dataclass(frozen=True)
 class Transformer:
-    """A stack of self-attention layers of one kind.
+    """A stack of layers of one kind: self-attention, or a state that learns as it reads (`fast`).
 
     ``width`` > 0 puts an embedding R^(dx+dy) → R^width and a residual MLP of ``hidden`` gelu units in front, as
     von Oswald 2023 does for sine; attention then acts on R^width and the answer is minus the last coordinates.
@@ -57,9 +60,24 @@ class Transformer:
     def init(self, seed: int) -> Params:
         g = torch.Generator().manual_seed(seed)
         shape = (1 if self.shared else self.layers, self.heads, self.dim, self.dim)
-        params = {name: torch.randn(shape, generator=g) * self.start for name in ("qk", "pv")}
+        if self.attention in RULES:
+            params = self._fast_init(shape, g)
+        else:
+            params = {name: torch.randn(shape, generator=g) * self.start for name in ("qk", "pv")}
         if self.width:
             params |= _mlp_init(self.dx + self.dy, self.width, self.hidden, g)
+        return params
+
+    def _fast_init(self, shape: tuple[int, int, int, int], g: torch.Generator) -> Params:
+        """Keys and queries of the size of their tokens: at three small factors a gradient would vanish."""
+        params = {name: torch.randn(shape, generator=g) / self.dim**0.5 for name in ("key", "query")}
+        params["pv"] = torch.randn(shape, generator=g) * self.start
+        for name in RULES[self.attention].gates:
+            if name in ("rate", "decay"):
+                params[name] = torch.zeros(*shape[:2], self.dim + 1)
+                params[name][..., -1] = OPEN if name == "decay" else 0.0
+            else:
+                params[name] = torch.zeros(shape if name == "start" else shape[:2])
         return params
 
     def states(self, params: Params, episodes: Episodes) -> list[Float[Tensor, "*batch query dim"]]:
@@ -71,6 +89,9 @@ class Transformer:
         state = attention.tokens(episodes.x, episodes.y, episodes.query)
         if self.width:
             state = _mlp(params, state)
+        if self.attention in RULES:
+            own = {name: params[name] for name in ("key", "query", "pv", *RULES[self.attention].gates)}
+            return fast.states(state, demos, own, self.layers, self.attention)
         weights = Weights(params["qk"], params["pv"])
         if self.attention == "linear":
             context, query = state[..., :demos, :], state[..., demos:, :]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from iclgd.metrics.functions import Predict, half_square
-from iclgd.small import learners, optimum
+from iclgd.small import fast, learners, optimum
 from iclgd.small.kernels import KERNELS
 from iclgd.small.known import REFERENCES
 from iclgd.small.optimum import LinearLearner
@@ -82,10 +82,62 @@ def delta(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     def learner(rate: float | Tensor) -> LinearLearner:
         return lambda x, y: delta_weights(x.repeat(1, steps, 1), y.repeat(1, steps, 1), rate)[-1]
 
-    size = float(task.inputs.covariance.trace())  # E ‖x‖²: at rate 1/size a demonstration is about fitted
-    guess = torch.tensor([0.5 / size], dtype=sample.x.dtype)
+    guess = torch.tensor([_fitting(task) / 2], dtype=sample.x.dtype)
     rate = optimum.tuned(lambda p: learner(p[0]), guess, sample, task)[0].item()
     return {f"delta rule ×{steps}": linear(learner(rate))}
+
+
+def gated_delta(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+    """The delta rule from a decaying state at its best rate and decay."""
+
+    def learner(rate: float | Tensor, odds: float | Tensor) -> LinearLearner:
+        def learn(x: Tensor, y: Tensor) -> Tensor:
+            x, y = x.repeat(1, steps, 1), y.repeat(1, steps, 1)
+            rates, decays = (like * torch.ones_like(x[..., 0]) for like in (rate, odds / (1 + odds)))
+            return fast.weights(x, fast.solved(x, y, rates, decays), decays)
+
+        return learn
+
+    guess = torch.tensor([_fitting(task) / 2, 50.0], dtype=sample.x.dtype)
+    p = optimum.tuned(lambda p: learner(p[0], p[1]), guess, sample, task)[0].tolist()
+    return {f"gated delta rule ×{steps}": linear(learner(*p))}
+
+
+def longhorn(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+    """The proximal step of every demonstration, at the best weight of its loss."""
+
+    def learner(weight: float | Tensor) -> LinearLearner:
+        def learn(x: Tensor, y: Tensor) -> Tensor:
+            x, y = x.repeat(1, steps, 1), y.repeat(1, steps, 1)
+            rates = fast.proximal_rate(x, weight * torch.ones_like(x[..., 0]))
+            return fast.weights(x, fast.solved(x, y, rates))
+
+        return learn
+
+    guess = torch.tensor([_fitting(task)], dtype=sample.x.dtype)
+    p = optimum.tuned(lambda p: learner(p[0]), guess, sample, task)[0].item()
+    return {f"longhorn ×{steps}": linear(learner(p))}
+
+
+def ttt(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
+    """Gradient steps on mini-batches of demonstrations from 0, at the best rate."""
+
+    def learner(rate: float | Tensor) -> LinearLearner:
+        def learn(x: Tensor, y: Tensor) -> Tensor:
+            x, y = x.repeat(1, steps, 1), y.repeat(1, steps, 1)
+            rates = rate * torch.ones_like(x[..., 0])
+            return fast.weights(x, fast.solved(x, y, rates, minibatch=fast.MINIBATCH))
+
+        return learn
+
+    guess = torch.tensor([_fitting(task) / fast.MINIBATCH], dtype=sample.x.dtype)
+    p = optimum.tuned(lambda p: learner(p[0]), guess, sample, task)[0].item()
+    return {f"ttt ×{steps}": linear(learner(p))}
+
+
+def _fitting(task: Regression) -> float:
+    """1/E ‖x‖²: at this rate a demonstration is about fitted by its own step."""
+    return 1 / float(task.inputs.covariance.trace())
 
 
 @dataclass(frozen=True)
@@ -131,7 +183,10 @@ def neighbours(task: Regression, sample: Episodes, steps: int) -> dict[str, Pred
     return {f"{k} nearest": nearest(k)}
 
 
-SIZED = {"gd", "gd++", "momentum", "preconditioned", "ridge", "mesa", "delta"}
+ONLINE = ("gated-delta", "longhorn", "ttt")
+"""Rules of layers that learn as they read: tried where the model is such a layer."""
+
+SIZED = {"gd", "gd++", "momentum", "preconditioned", "ridge", "mesa", "delta", *ONLINE}
 """Linear learners whose size is tuned: the best size is 0 where the labels have no linear part."""
 
 STEPS = {"gd": (1, 2, 3, 5, 8, 12), "gd++": (2, 3), "momentum": (2, 4), "newton": (1, 2, 3, 4, 6, 8)}
@@ -141,9 +196,12 @@ STEPS = {"gd": (1, 2, 3, 5, 8, 12), "gd++": (2, 3), "momentum": (2, 4), "newton"
 def candidates(task: Regression, sample: Episodes) -> dict[str, Predict]:
     """All learners, each at the numbers of steps in ``STEPS``.
 
-    Left out: mesa, which is ridge; ridge without noise, which is least squares; what has no linear part to learn.
+    Left out: mesa, which is ridge; ridge without noise, which is least squares; what has no linear part to learn;
+    and ``ONLINE``.
     """
-    idle = {"mesa"} | (set() if task.noise else {"ridge"}) | (set() if optimum.has_linear_part(task) else SIZED)
+    idle = (
+        {"mesa", *ONLINE} | (set() if task.noise else {"ridge"}) | (set() if optimum.has_linear_part(task) else SIZED)
+    )
     found: dict[str, Predict] = {}
     for name, builder in REFERENCES.items():
         if name in idle:

@@ -55,7 +55,7 @@ def test_an_option_that_changes_numbers_makes_new_cells(study_of_three):
         assert run_study("linear train", TrainSpec.of(SMALL | {"seeds": 1} | change), where).fresh == 1
 
 
-@pytest.mark.parametrize("change", [{}, {"attention": "softmax", "heads": 2}, {"layers": 2}])
+@pytest.mark.parametrize("change", [{}, {"attention": "softmax", "heads": 2}, {"layers": 2}, {"attention": "ttt"}])
 def test_seeds_trained_together_have_the_numbers_of_training_apart(change):
     spec = TrainSpec.of(SMALL | {"seeds": 3} | change)
     for beside, cell in zip(together(spec.cells(), Tools()), spec.cells(), strict=True):
@@ -86,6 +86,27 @@ def test_one_layer_trained_is_the_optimal_gradient_step_whatever_its_seed():
         assert loss <= 1.01 * lowest
         assert cosine > 0.998
         assert abs(float(only(result, quantity="rate / N", learner="trained").values) - 0.606) < 0.02
+
+
+def test_a_layer_whose_state_learns_is_held_against_its_own_learner_and_ranked_among_its_kind():
+    spec = TrainSpec.of(SMALL | {"attention": "longhorn", "seeds": 1})
+    assert spec.learners == ("longhorn", "gd", "ridge")
+    assert TrainSpec.of(SMALL | {"attention": "longhorn", "learners": "gd"}).learners == ("gd",)
+    (found,) = together(spec.cells(), Tools())
+    assert {one.labels["learner"] for one in found.select(quantity="likeness")} == {
+        "longhorn ×1",
+        "gd ×1",
+        "ridge",
+        "zero",
+    }
+    ranked = only(found, quantity="likeness by layer").coordinates["learner"]
+    assert {"gated delta rule ×1", "longhorn ×1", "ttt ×1"} <= set(ranked)
+
+
+def test_a_trained_delta_layer_is_the_delta_rule_and_not_a_gradient_step():
+    found = results(dx=3, k=5, seeds=2, steps=800, attention="delta", episodes=1000)
+    assert max(losses(found)) < 1.02 * losses(found, "delta rule ×1")[0]
+    assert min(cosines(found, "delta rule ×1")) > 0.995 > 0.97 > max(cosines(found, "gd ×1"))
 
 
 @pytest.mark.slow

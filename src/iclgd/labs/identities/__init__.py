@@ -51,6 +51,12 @@ for _module, _names in {
         "linear-attention-is-sgd",
         "softmax-is-local-mean",
     ),
+    "small.identities.fast": (
+        "fast-weight-layers",
+        "learning-layers",
+        "learning-is-linear-attention",
+        "qwen-is-gated-delta",
+    ),
     "small.identities.languages": (
         "words-up-to-12",
         "words-are-uniform",
@@ -68,6 +74,7 @@ for _module, _names in {
         "ranks-of-noise",
     ),
     "small.identities.implicit": ("rank-one-patch", "any-path-is-descent", "patches-converge"),
+    "labs.order.identities": ("order-of-layers",),
     "nulls.identities": (
         "layer-causality",
         "layer-losses",

@@ -13,6 +13,16 @@ LABS.add(
     "Train self-attention on regressions; which learner has it become?",
 )
 LABS.add(
+    "linear layers",
+    "iclgd.labs.linear.lab:LAYERS",
+    "Layers of every kind, some with a state that learns: which learner does each become?",
+)
+LABS.add(
+    "linear depth",
+    "iclgd.labs.linear.lab:DEPTH",
+    "Stacks of linear attention: a gradient step a layer, or Newton's speed?",
+)
+LABS.add(
     "linear optimum",
     "iclgd.labs.linear.lab:OPTIMUM",
     "The best that each learner can do on a linear family, without training.",

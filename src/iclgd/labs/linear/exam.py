@@ -8,8 +8,10 @@ from iclgd.labs.linear.spec import TrainCell
 from iclgd.metrics import functions as compare
 from iclgd.metrics.functions import Predict, View
 from iclgd.results import Label
+from iclgd.small.fast import RULES
+from iclgd.small.known import REFERENCES
 from iclgd.small.models import DeepFeatures, predictor
-from iclgd.small.references import candidates, zero
+from iclgd.small.references import ONLINE, candidates, zero
 from iclgd.small.streams import generator, stream
 from iclgd.small.train import Adam, member, stack, train
 from iclgd.tasks.laws import Inputs, Law
@@ -44,6 +46,8 @@ def exam(cell: TrainCell) -> Exam:
     named = references(cell, task, sample)
     few = Episodes(*(part[:500] for part in sample))  # enough to tune learners that are only told apart
     every = {} if cell.width else named | candidates(task, few)
+    if every and cell.attention in RULES:
+        every |= {name: p for rule in ONLINE for name, p in REFERENCES[rule](task, few, cell.layers).items()}
     return Exam(
         held,
         probes,

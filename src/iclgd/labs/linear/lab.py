@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from iclgd.lab import Cell, Lab
+from iclgd.lab import Cell, Lab, later
 from iclgd.labs.linear.spec import OptimumSpec, TrainSpec
+from iclgd.labs.linear.stacks import DepthSpec, LayersSpec
 
 if TYPE_CHECKING:
     from iclgd.report.page import Page
@@ -51,6 +52,20 @@ TRAIN = Lab(
     examples="  iclgd linear train --layers 1 --learners gd           one layer against one gradient step\n"
     "  iclgd linear train --layers 2 --learners gd,gd++      two layers against two steps\n"
     "  iclgd linear train --task sine                        with an MLP in front\n",
+)
+LAYERS = Lab(
+    LayersSpec,
+    later("iclgd.labs.linear.layers:run"),
+    later("iclgd.labs.linear.layers:page"),
+    together=later("iclgd.labs.linear.layers:together"),
+    examples="  iclgd linear layers --kinds linear,delta,mesa\n  iclgd linear layers --layers 2 --noise 0\n",
+)
+DEPTH = Lab(
+    DepthSpec,
+    later("iclgd.labs.linear.depth:run"),
+    later("iclgd.labs.linear.depth:page"),
+    together=later("iclgd.labs.linear.depth:together"),
+    examples="  iclgd linear depth --layers 4\n  iclgd linear depth --covariance 1,1,1,0.5,0.25\n",
 )
 OPTIMUM = Lab(
     OptimumSpec,

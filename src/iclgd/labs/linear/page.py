@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from iclgd.labs.linear import figures
-from iclgd.labs.linear.spec import TrainSpec
+from iclgd.labs.linear.spec import FAST, TrainSpec
 from iclgd.metrics.statistics import half_width
 from iclgd.report.numbers import Size, counted
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
@@ -53,9 +53,10 @@ def _spec(study: Study) -> TrainSpec:
 
 
 def subtitle(spec: TrainSpec) -> str:
+    kind = spec.attention if spec.attention in FAST else f"{spec.attention} attention"
     return (
-        f"{spec.task} · {spec.dx} → {spec.dy} · k = {spec.k} · {counted(spec.layers, 'layer')} of {spec.attention} "
-        f"attention · {counted(len(spec.seeds), 'seed')} × {spec.steps} steps of {spec.batch}"
+        f"{spec.task} · {spec.dx} → {spec.dy} · k = {spec.k} · {counted(spec.layers, 'layer')} of {kind} · "
+        f"{counted(len(spec.seeds), 'seed')} × {spec.steps} steps of {spec.batch}"
     )
 
 

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 LEARNERS = (
     f"Learners to hold it against, separated by commas: {', '.join(REFERENCES)}. An MLP has its own, gd on learned "
-    "features, beside those named.  [default: gd; none with an MLP]"
+    "features, beside those named.  [default: gd; what the layer's state is, gd and ridge, where it learns; none with "
+    "an MLP]"
 )
+FAST = ("delta", "gated-delta", "longhorn", "ttt", "mesa")  # `fast.RULES`: each is a learner of the same name, too
 SINE, MLP = 40, 0.003  # the width of the MLP for sine, and the usual rate with one
 
 
@@ -55,7 +57,11 @@ class TrainOptions(FamilyOptions):
     dy: int = option(1, "Outputs.", ge=1)
     layers: int = option(1, "Layers of attention.", ge=1)
     heads: int = option(1, "Heads of a layer.", ge=1)
-    attention: str = option("linear", "linear, softmax, exponential, relu or rbf.")
+    attention: str = option(
+        "linear",
+        "linear, softmax, exponential, relu or rbf, or a state that learns as it reads: delta, gated-delta, longhorn, "
+        "ttt or mesa.",
+    )
     shared: bool = option(False, "The same weights in every layer.")
     width: int = option(0, "Put an MLP of this width in front; 0: none.  [default: 0; 40 for sine]", ge=0)
     hidden: int = option(160, "Hidden units of that MLP.", ge=1)
@@ -79,7 +85,10 @@ class TrainOptions(FamilyOptions):
         sine = str(given.get("task", "")).startswith("sine")
         usual: dict[str, Any] = {"dx": 1, "width": SINE} if sine else {}
         filled = usual | {name: value for name, value in given.items() if value is not None}
-        return ({"rate": MLP, "learners": ()} if str(filled.get("width", 0)) != "0" else {}) | filled
+        if str(filled.get("width", 0)) != "0":
+            return {"rate": MLP, "learners": ()} | filled
+        rule = str(filled.get("attention", ""))
+        return ({"learners": (rule, "gd", "ridge")} if rule in FAST else {}) | filled
 
     @model_validator(mode="wrap")
     @classmethod

@@ -4,6 +4,7 @@ import torch
 
 from iclgd.metrics.functions import half_square
 from iclgd.small import learners, optimum
+from iclgd.small import paths as paths_
 from iclgd.small.identities.drawn import F64, apart, problem, source, whole
 from iclgd.tasks.laws import Inputs, LinearMap
 from iclgd.tasks.regression import Episodes, Regression
@@ -128,7 +129,8 @@ def newton_is_gd_doubled(seed: int) -> dict[str, float]:
     """k of Newton's iterations from αI are 2^k steps of gradient descent of rate α from 0.
 
     ``grows`` is by how much ten times the condition number multiplies the steps of GD to an error of 10⁻⁶; ``adds``
-    how many iterations of Newton's it adds, from αS.
+    how many iterations of Newton's it adds, from αS, and ``adds, from I`` from αI. ``paths`` is how far GD and Newton's
+    iterations are from their paths in the eigenbasis.
     """
     p = problem(seed, dy=1)
     x, y = p.x, p.y
@@ -138,16 +140,23 @@ def newton_is_gd_doubled(seed: int) -> dict[str, float]:
     for _ in range(steps):
         m = 2 * m - m @ s @ m
     w = learners.gd(x, y, alpha * x.shape[-2], 2**steps)
+    top = 1 / torch.linalg.matrix_norm(s, 2)[:, None, None]
+    paths = [
+        apart(paths_.along(x, y, 2.0**steps), learners.gd(x, y, top * x.shape[-2], 2**steps)),
+        apart(paths_.along(x, y, 2.0**steps, 2), learners.newton(x, y, steps)),
+    ]
     counts = [_steps_to(1e-6, condition) for condition in (100.0, 1000.0)]
     return {
         "residual": apart(y.mT @ x @ m, w),
         "grows": counts[1][0] / counts[0][0],
         "adds": counts[1][1] - counts[0][1],
+        "adds, from I": counts[1][2] - counts[0][2],
+        "paths": max(paths),
     }
 
 
-def _steps_to(error: float, condition: float) -> tuple[int, int]:
-    """Steps of GD at the best fixed rate, and of Newton's iteration, until the worst direction is below an error."""
+def _steps_to(error: float, condition: float) -> tuple[int, int, int]:
+    """Until the worst direction is below an error: GD at the best fixed rate, Newton's iteration from αS and αI."""
     x = torch.diag(torch.logspace(0, 0.5 * torch.log10(torch.tensor(condition)).item(), 6, dtype=F64))[None]
     y = x.sum(-1, keepdim=True)  # W = 1: each direction's miss is what is left of it
     small, large = 1.0, condition
@@ -162,7 +171,11 @@ def _steps_to(error: float, condition: float) -> tuple[int, int]:
     newton = 1
     while miss(learners.newton(x, y, newton)) > error:
         newton += 1
-    return gd, newton
+    from_eye, s = 0, x.mT @ x
+    m = torch.eye(6, dtype=F64) / large
+    while miss(y.mT @ x @ m) > error:
+        m, from_eye = 2 * m - m @ s @ m, from_eye + 1
+    return gd, newton, from_eye
 
 
 def start_decides(seed: int) -> dict[str, float]:

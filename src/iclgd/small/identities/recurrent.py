@@ -33,16 +33,9 @@ def mesa_by_conjugate_gradients(seed: int) -> dict[str, float]:
     dk, query = keys.shape[-1], queries[-1]
     h = keys.T @ keys + 0.3 * torch.eye(dk, dtype=F64)
     answer = mesa_weights(keys, values, 0.3)[-1] @ query
-    found = {}
-    for steps in (1, dk):
-        x, r = torch.zeros(dk, dtype=F64), query.clone()
-        d = r.clone()
-        for _ in range(steps):
-            size = r @ r
-            x, r = x + (size / (d @ h @ d)) * d, r - (size / (d @ h @ d)) * (h @ d)
-            d = r + (r @ r) / size * d
-        found[steps] = apart(outer_update(values, keys) @ x, answer)
-    return {"residual": found[dk], "after one step": found[1]}
+    written = outer_update(values, keys)
+    after = {steps: apart(written @ fast_weights.conjugate_gradients(h, query, steps), answer) for steps in (1, dk)}
+    return {"residual": after[dk], "after one step": after[1]}
 
 
 def delta_is_sgd(seed: int) -> dict[str, float]:
@@ -52,13 +45,14 @@ def delta_is_sgd(seed: int) -> dict[str, float]:
     """
     keys, values, queries, g = _stream(seed)
     rates, decays = torch.rand(2, 40, generator=g, dtype=F64)
-    descent = by_autograd(keys, values, rates, fast_weights.squared)
-    gated = by_autograd(keys, values, rates, fast_weights.squared, decays)
+    descent = by_autograd(keys, values, rates, fast_weights.squared)[-1]
+    gated = by_autograd(keys, values, rates, fast_weights.squared, decays)[-1]
     constant = delta_weights(keys, values, 0.5)[-1]
     backwards = delta_weights(keys.flip(0), values.flip(0), 0.5)[-1]
     every = delta_rule(keys, values, queries, 0.5)
+    half = torch.full((40,), 0.5, dtype=F64)
     return {
-        "residual": apart(constant, by_autograd(keys, values, torch.full((40,), 0.5, dtype=F64), fast_weights.squared)),
+        "residual": apart(constant, by_autograd(keys, values, half, fast_weights.squared)[-1]),
         "gated": apart(gated_delta(keys, values, rates, decays), gated),
         "chunks": max(apart(chunked_delta(keys, values, rates, size), descent) for size in (8, 16, 64)),
         "output": apart(every[-1], constant @ queries[-1]),
@@ -74,8 +68,8 @@ def linear_attention_is_sgd(seed: int) -> dict[str, float]:
     keys, values, queries, g = _stream(seed)
     one = torch.ones(40, dtype=F64)
     read = linear_attention(values, keys, queries)
-    online = by_autograd(keys, values, one, fast_weights.inner)
-    upwards = by_autograd(keys, values, -one, fast_weights.inner)
+    online = by_autograd(keys, values, one, fast_weights.inner)[-1]
+    upwards = by_autograd(keys, values, -one, fast_weights.inner)[-1]
     decay = float(torch.rand((), generator=g)) * 0.5 + 0.5
 
     def penalised(s: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -91,7 +85,7 @@ def linear_attention_is_sgd(seed: int) -> dict[str, float]:
         "residual": apart(queries @ online.T, read),
         "batch": apart(queries @ batch.T, read),
         "ascent": apart(-upwards, online),
-        "decay": apart(decayed, by_autograd(keys, values, one, penalised)),
+        "decay": apart(decayed, by_autograd(keys, values, one, penalised)[-1]),
     }
 
 

@@ -28,14 +28,46 @@ def by_autograd(
     rates: Float[Tensor, " time"],
     loss: Callable[[State, Tensor, Tensor], Tensor],
     decays: Float[Tensor, " time"] | None = None,
-) -> State:
-    """SGD, one pair a step, each from the decayed state: S ← αS − β ∇loss(αS)."""
-    s = values.new_zeros(values.shape[-1], keys.shape[-1])
+    start: State | None = None,
+    minibatch: int = 1,
+) -> list[State]:
+    """S after each pair by SGD, one pair a step, each from the decayed state: S ← αS − β ∇loss(αS).
+
+    In a mini-batch all gradients are taken at the state before it.
+    """
+    s = values.new_zeros(values.shape[-1], keys.shape[-1]) if start is None else start
+    every, seen = [], s
     for t in range(len(keys)):
-        s = (s if decays is None else decays[t] * s).detach().requires_grad_()
-        (gradient,) = torch.autograd.grad(loss(s, keys[t], values[t]), s)
-        s = s.detach() - rates[t] * gradient
-    return s
+        s = s if decays is None else decays[t] * s
+        seen = s if t % minibatch == 0 else seen
+        at = seen.detach().requires_grad_()
+        (gradient,) = torch.autograd.grad(loss(at, keys[t], values[t]), at)
+        s = s - rates[t] * gradient
+        every.append(s)
+    return every
+
+
+def proximal(keys: Keys, values: Values, weights: Float[Tensor, " time"]) -> list[State]:
+    """S after each pair: argmin ‖S − S_{t−1}‖² + δ‖S k − v‖², solved as least squares (Longhorn)."""
+    s, eye = values.new_zeros(values.shape[-1], keys.shape[-1]), torch.eye(keys.shape[-1], dtype=keys.dtype)
+    every = []
+    for k, v, root in zip(keys, values, weights.sqrt(), strict=True):
+        rows, targets = torch.cat([eye, root * k[None]]), torch.cat([s.T, root * v[None]])
+        s = torch.linalg.lstsq(rows, targets).solution.T
+        every.append(s)
+    return every
+
+
+def conjugate_gradients(h: Float[Tensor, "dk dk"], query: Float[Tensor, " dk"], steps: int) -> Float[Tensor, " dk"]:
+    """H⁻¹ q after some steps; exact after dk of them (MesaNet 2025)."""
+    x, r = torch.zeros_like(query), query.clone()
+    d = r.clone()
+    for _ in range(steps):
+        size = r @ r
+        step = size / (d @ h @ d)
+        x, r = x + step * d, r - step * (h @ d)
+        d = r + (r @ r) / size * d
+    return x
 
 
 def gated_delta(keys: Keys, values: Values, rates: Tensor, decays: Tensor) -> State:

@@ -1,0 +1,148 @@
+"""The page of `order`: what reordering changes, in reading and in training, and beside it what it cannot change."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from iclgd.labs.order.spec import OrderSpec
+from iclgd.metrics.estimates import SHARE, Estimate, estimate
+from iclgd.report.numbers import Number, Size, counted
+from iclgd.report.page import Entry, Page, Section, Table
+from iclgd.study import Study
+
+Measure = Callable[[Study, str, str], np.ndarray]
+
+
+def page(study: Study) -> Page:
+    spec = _spec(study)
+    sections = [Section("Orders", READ_ORDERS, orders_table(study), brief=True)]
+    sections.append(Section("Next tokens", READ_TOKENS, tokens_table(study), brief=True))
+    sections.append(Section("Anchors", READ_ANCHORS, anchors_table(study), brief=True))
+    facts = next(result.facts for _, result in study.found())
+    what = (
+        f"{spec.model_title} · {facts['task']} · k = {facts['demonstrations']} · {spec.orders} orders · "
+        f"{counted(len(spec.seeds), 'seed')} × {counted(facts['queries'], 'query')} · {spec.dtype}"
+    )
+    return Page("What the order of demonstrations changes", what, answer(study), sections)
+
+
+def _spec(study: Study) -> OrderSpec:
+    assert isinstance(study.spec, OrderSpec)
+    return study.spec
+
+
+# numbers, by seed and query
+
+
+def learners(study: Study) -> list[str]:
+    """Reading, then what was trained, in the order they were asked for."""
+    return list(dict.fromkeys(str(one.labels["learner"]) for one in study.arrays(quantity="p")))
+
+
+def _values(study: Study, quantity: str, init: str, **labels: Any) -> np.ndarray:
+    return study.stack("seed", _spec(study).seeds, quantity=quantity, init=init, **labels)
+
+
+def spread_of_p(study: Study, learner: str, init: str) -> np.ndarray:
+    """[seed, query]: the standard deviation over orders of p(right label)."""
+    return _values(study, "p", init, learner=learner).std(1, ddof=1)
+
+
+def change_of_p(study: Study, learner: str, init: str) -> np.ndarray:
+    """[seed, query]: how far the mean over orders is from zero-shot."""
+    return np.abs(_values(study, "p", init, learner=learner).mean(1) - _values(study, "zero-shot p", init))
+
+
+def spread_of_updates(study: Study, learner: str, init: str) -> np.ndarray:
+    """[seed, query]: the mean over layers."""
+    return np.nanmean(_values(study, "spread", init, learner=learner), axis=-1)
+
+
+def shown(found: Estimate, digits: int = 3) -> Number:
+    return Number(found.mean, found.low, found.high, digits)
+
+
+def over_rounding(values: np.ndarray, digits: int = 3) -> Entry:
+    """An estimate of a spread, which is between 0 and 1; where it is rounding, its size."""
+    found = estimate(values, SHARE)
+    return Size(found.mean, digits=2) if 0 < abs(found.mean) < 1e-4 else shown(found, digits)
+
+
+# tables
+
+
+def orders_table(study: Study) -> Table:
+    rows: list[list[Entry]] = []
+    for init in _spec(study).init:
+        for name in learners(study):
+            title = name if init == "trained" else f"null: {name}, {init} weights"
+            p = [over_rounding(measure(study, name, init)) for measure in (spread_of_p, change_of_p)]
+            rows.append([title, *p, over_rounding(spread_of_updates(study, name, init))])
+    return Table(["", "p varies", "p changes", "updates vary"], rows)
+
+
+def tokens_table(study: Study) -> Table:
+    rows: list[list[Entry]] = []
+    for init in _spec(study).init:
+        for name in [*learners(study), "zero-shot"]:
+            title = name if init == "trained" else f"null: {name}, {init} weights"
+            between: Entry = ""
+            if name != "zero-shot":
+                between = shown(estimate(_values(study, "overlap", init, learner=name), SHARE))
+            with_icl: Entry = ""
+            if name != "icl":
+                with_icl = shown(estimate(_values(study, "overlap with icl", init, learner=name), SHARE))
+            rows.append([title, between, with_icl])
+    return Table(["", "between orders", "with icl"], rows)
+
+
+def anchors_table(study: Study) -> Table:
+    found = {str(one.labels["layer"]): float(one.values) for one in study.arrays(quantity="anchor")}
+    return Table(["", "updates vary"], [[name, Size(value, digits=2)] for name, value in found.items()])
+
+
+# the answer
+
+
+def answer(study: Study) -> str:
+    """What order moves in reading and in every trained learner, and which is more, no surer than the intervals."""
+    names, init = learners(study), _spec(study).init[0]
+    parts = [
+        f"In another order of the same demonstrations reading moves p(right label) by "
+        f"{over_rounding(spread_of_p(study, 'icl', init))} (standard deviation) and its update by "
+        f"{over_rounding(spread_of_updates(study, 'icl', init))} of its size"
+    ]
+    for name in names[1:]:
+        moved = [_beside(study, measure, name, init) for measure in (spread_of_p, spread_of_updates)]
+        parts.append(f"{name} moves p by {moved[0]} and its update by {moved[1]}")
+    for other in _spec(study).init[1:]:
+        moves = over_rounding(spread_of_updates(study, "icl", other))
+        parts.append(f"with {other} weights reading moves its update by {moves}")
+    note = "" if len(_spec(study).seeds) > 1 else " One draw: intervals are over queries alone."
+    return "; ".join(parts) + "." + note
+
+
+def _beside(study: Study, measure: Measure, name: str, init: str) -> str:
+    """A learner's number, and whether it is less or more than reading's."""
+    own, other = measure(study, "icl", init), measure(study, name, init)
+    gap = estimate(other - own)
+    told = "less than reading" if gap.high < 0 else "more than reading"
+    told = told if gap.high < 0 or gap.low > 0 else "not told apart from reading"
+    return f"{over_rounding(other)} ({told})"
+
+
+READ_ORDERS = (
+    "p varies: standard deviation over orders of the probability of the right label among the label words, mean over "
+    "queries; p changes: how far its mean over orders is from zero-shot. updates vary: √(Σ‖u − ū‖² / Σ‖u‖²) over "
+    "orders of the change of attention outputs at the prompt's last token, mean over layers; 0: order is nothing, "
+    "near 1: orders share nothing. all at once: one step on the sum of all demonstrations' losses."
+)
+READ_TOKENS = (
+    "The share of the likeliest next tokens that two orders have in common, and that a learner has in common with "
+    "reading in the same order."
+)
+READ_ANCHORS = (
+    "Layers of known order: attention without positions and masks cannot see it, the delta rule takes one step a "
+    "demonstration. Random weights and inputs, float64."
+)
