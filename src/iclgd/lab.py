@@ -69,6 +69,7 @@ class Lab:
     ``run`` is pure: the same cell gives the same result, and what it needs beyond the spec comes from its tools.
     ``together``, where given, runs many cells in one go to the same numbers. ``identity`` hashes what a spec points to.
     ``version`` rises when the same cell would give other numbers. A ``quick`` lab leaves no folder unless asked to.
+    ``flops`` guesses a cell's arithmetic, so that a plan can say how long it takes before any was run.
     """
 
     spec: type[LabSpec]
@@ -77,6 +78,7 @@ class Lab:
     together: "Callable[[Sequence[Cell], Tools], Iterable[Result]] | None" = None
     identity: "Callable[[Cell, Tools], Mapping[str, Any]]" = lambda _cell, _tools: {}
     version: int = 1
+    flops: "Callable[[Cell, Tools], float] | None" = None
     quick: bool = False
     examples: str = ""
 

@@ -87,17 +87,18 @@ def plan_command(file: str, store: str | None) -> None:
     import shutil
 
     from iclgd.grid.changes import grid_of
-    from iclgd.grid.estimate import Cost, costs, size
+    from iclgd.grid.estimate import Cost, by_arithmetic, costs, size
     from iclgd.grid.plan import jobs_of
     from iclgd.store.cells import Store
 
     grid, kept = grid_of(Path(file)), Store(_store(store))
     measured, note = _measured(kept)
     rows, total, seen = [], Cost(), set[str]()
-    for part, _, jobs in jobs_of(grid):
+    for part, tools, jobs in jobs_of(grid):
         left = [job for job in jobs if not kept.has(job.key)]
-        cost = costs(left, measured)
-        total += costs([job for job in left if job.key not in seen], measured)
+        guess = by_arithmetic(tools)
+        cost = costs(left, measured, guess)
+        total += costs([job for job in left if job.key not in seen], measured, guess)
         seen |= {job.key for job in jobs}
         rows.append([part.name, part.lab, str(len(jobs)), str(len(jobs) - len(left)), str(len(left)), _time(cost)])
     say(Table(["part", "lab", "cells", "done", "left", "time"], rows).text(window()))
@@ -105,6 +106,8 @@ def plan_command(file: str, store: str | None) -> None:
     say(f"\nleft     {counted(len(seen) - done, 'cell')} of {len(seen):,}, those that parts share counted once")
     if len(seen) > done:
         say(f"time     {_time(total)}, one after another{note}")
+    if total.guessed:
+        say(f"         of {counted(total.guessed, 'cell')} a guess from their arithmetic: none like them was run here")
     if total.memory:
         say(f"memory   {size(total.memory)} at most in a process that ran such cells")
     if total.disk:

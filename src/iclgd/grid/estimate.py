@@ -1,39 +1,51 @@
 """What is left to do: how long it takes, how much memory and disk, from cells like these that were kept before.
 
 Cells are alike that are of one lab, model and task; among them those count whose specs agree in most other fields.
-Before there are any, nothing is known, and nothing is guessed.
+Before there are any, the arithmetic of a cell says roughly how long it takes, where its lab can tell it.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from iclgd.lab import LABS
 from iclgd.spec import canonical
 
 if TYPE_CHECKING:
     from iclgd.engine.work import Job
     from iclgd.store.index import Kept
+    from iclgd.tools import Tools
 
+    Guess = Callable[[Job], float | None]
+
+EFFICIENCY = 0.4  # of a matrix product's speed is what cells reach
 SAME = ("model", "model.name", "task")  # fields that cells have to share to be alike
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of cells that are left: seconds one after another, bytes on disk and in memory; how many nothing is known of."""
+    """Of cells that are left: seconds one after another, bytes on disk and in memory.
+
+    Of some the seconds are ``guessed`` from their arithmetic, of some nothing is known.
+    """
 
     seconds: float = 0.0
     disk: float = 0.0
     memory: float = 0.0
     unknown: int = 0
+    guessed: int = 0
 
     def __add__(self, other: "Cost") -> "Cost":
         most = max(self.memory, other.memory)
-        return Cost(self.seconds + other.seconds, self.disk + other.disk, most, self.unknown + other.unknown)
+        seconds, disk = self.seconds + other.seconds, self.disk + other.disk
+        return Cost(seconds, disk, most, self.unknown + other.unknown, self.guessed + other.guessed)
 
 
-def costs(jobs: "Iterable[Job]", kept: "Iterable[Kept]") -> Cost:
-    """Of cells that are to be run, from what the store has."""
+def costs(jobs: "Iterable[Job]", kept: "Iterable[Kept]", guess: "Guess" = lambda _job: None) -> Cost:
+    """Of cells that are to be run, from what the store has; ``guess`` gives seconds of a cell that is like none."""
     shapes: dict[tuple[str, str], tuple[dict[str, Any], list[Kept]]] = {}
     for cell in kept:
         if not cell.damage and math.isfinite(cell.seconds):
@@ -45,9 +57,37 @@ def costs(jobs: "Iterable[Job]", kept: "Iterable[Kept]") -> Cost:
         flat = _flat(job.cell.spec.model_dump(mode="json"))
         shape = (job.cell.lab, canonical(flat))
         if shape not in known:
-            known[shape] = _cost(_nearest(job.cell.lab, flat, shapes))
+            cost = _cost(_nearest(job.cell.lab, flat, shapes))
+            if cost.unknown and (seconds := guess(job)) is not None:
+                cost = Cost(seconds, guessed=1)
+            known[shape] = cost
         total += known[shape]
     return total
+
+
+def by_arithmetic(tools: "Tools") -> "Guess":
+    """Seconds of a cell from its lab's count of operations and how fast this machine multiplies matrices."""
+
+    def guess(job: "Job") -> float | None:
+        flops = LABS[job.cell.lab].flops
+        return None if flops is None else flops(job.cell, tools) / (EFFICIENCY * speed())
+
+    return guess
+
+
+@cache
+def speed() -> float:
+    """Operations a second of a float32 matrix product here: the best of a few."""
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    a = torch.ones(2048 if device == "cuda" else 1024, 2048, device=device)
+    taken = []
+    for _ in range(4):
+        began = time.perf_counter()
+        (a @ a.T).sum().item()  # waits for it
+        taken.append(time.perf_counter() - began)
+    return 2 * a.shape[0] ** 2 * a.shape[1] / min(taken)
 
 
 def _nearest(
