@@ -4,7 +4,7 @@ So everything before it is encoded once, and a changed run is a run of one token
 are layers, heads or anything else to be changed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from iclgd.models.capture import Prefix, expanded_cache
+from iclgd.models.heads import before_projections
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids
 
@@ -70,7 +71,7 @@ class LastToken:
         def keep(layer: int, given: Tensor) -> None:
             heads[layer] = given.reshape(1, -1)
 
-        with _before_projections(self.subject, keep):
+        with before_projections(self.subject, keep):
             found = self._run(1)
         widths = torch.stack([heads[layer].to(found.vocabulary.device) for layer in sorted(heads)], 1)
         return Activity(widths, found.outputs[:, :, 0], found.blocks[:, :, 0], found.vocabulary[:, 0])
@@ -101,24 +102,9 @@ def read_on(subject: Subject, prefix: Prefix | None, ids: Ids) -> Prefix | None:
 
 
 @contextmanager
-def _before_projections(subject: Subject, see: Callable[[int, Tensor], Tensor | None]) -> Iterator[None]:
-    """Calls ``see(layer, heads)`` with what every output projection reads; what it returns is read instead."""
-
-    def hook(layer: int, args: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
-        changed = see(layer, args[0])
-        return None if changed is None else (changed, *args[1:])
-
-    with ExitStack() as stack:
-        for layer, out in enumerate(subject.layout.outs):
-            handle = out.register_forward_pre_hook(lambda _module, args, layer=layer: hook(layer, args))
-            stack.callback(handle.remove)
-        yield
-
-
-@contextmanager
 def _edited(subject: Subject, edits: Edits) -> Iterator[None]:
     if edits.site == "heads":
-        with _before_projections(subject, edits.at):
+        with before_projections(subject, edits.at):
             yield
         return
     modules = subject.layout.outs if edits.site == "attention" else subject.layout.blocks
