@@ -1,5 +1,7 @@
 """What happens to label margins: the change that one thing makes, and how much of it another brings about."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 Scores = np.ndarray  # (query, label): log p of the label words
@@ -25,3 +27,17 @@ def recovered(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
         return np.full(len(part), np.nan)
     ratio = part.sum() / whole.sum()
     return ratio + (part - ratio * whole) / whole.mean()
+
+
+def over_episodes(
+    tasks: Sequence[str], seeds: Sequence[int], value: Callable[[str, int], np.ndarray | None]
+) -> np.ndarray:
+    """Values of every episode's queries side by side, (task, seed, query, …); nan where an episode has none."""
+    found = {(task, seed): value(task, seed) for task in tasks for seed in seeds}
+    known = [one for one in found.values() if one is not None]
+    width, rest = max((len(one) for one in known), default=0), known[0].shape[1:] if known else ()
+    values = np.full((len(tasks), len(seeds), width, *rest), np.nan)
+    for (task, seed), one in found.items():
+        if one is not None:
+            values[list(tasks).index(task), list(seeds).index(seed), : len(one)] = one
+    return values

@@ -10,7 +10,7 @@ import numpy as np
 from iclgd.labs.implicit.spec import ImplicitSpec
 from iclgd.metrics.differences import Difference, difference
 from iclgd.metrics.estimates import COSINE, Estimate, estimate, share
-from iclgd.metrics.margins import Scores, effect, recovered
+from iclgd.metrics.margins import Scores, effect, over_episodes, recovered
 from iclgd.report.numbers import Number
 from iclgd.study import Study
 
@@ -54,13 +54,7 @@ class View:
 
     def values(self, value: Callable[[str, int], np.ndarray | None]) -> Values:
         """Of every episode, side by side."""
-        found = {(task, seed): value(task, seed) for task in self.spec.task for seed in self.spec.seeds}
-        width = max((len(one) for one in found.values() if one is not None), default=0)
-        values = np.full((len(self.spec.task), len(self.spec.seeds), width), np.nan)
-        for (task, seed), one in found.items():
-            if one is not None:
-                values[self.spec.task.index(task), self.spec.seeds.index(seed), : len(one)] = one
-        return values
+        return over_episodes(self.spec.task, self.spec.seeds, value)
 
     def recovery(self, init: str, centred: bool, asked: str = "held", **labels: Any) -> Values:
         """How much of reading's effect on the label margins a patch (or training) brings back."""
