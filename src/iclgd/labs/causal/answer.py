@@ -6,6 +6,8 @@ from iclgd.labs.causal.tables import foremost, shown
 from iclgd.labs.causal.view import View, mean
 from iclgd.metrics.differences import difference
 
+HALF = 0.5
+
 
 def answer(view: View) -> str:
     return " ".join(filter(None, (reading(view), trained(view), taken_out(view))))
@@ -22,12 +24,13 @@ def reading(view: View) -> str:
         mean(view.layer_shares(*places, site="attention", null=name, layers="all"))
         for name in ("other query", "random")
     )
+    layer, most = best
+    alone = "One layer carries most of" if most.mean >= HALF else "No single layer carries half of"
     return (
-        f"Put into the zero-shot run at the prompt's last token, no layer's attention carries more than "
-        f"{shown(best[1])} of what reading does to the label margins (layer {best[0]} of {single.shape[-1] - 1}, "
-        f"chosen after the fact); the single layers add up to {shown(mean(single.sum(-1)))}, all together carry all of "
-        f"it by construction, and another query's update in all layers carries {shown(null)}, a random one as "
-        f"long {shown(noise)}."
+        f"{alone} what reading does to the label margins: put into the zero-shot run at the prompt's last token, "
+        f"attention of layer {layer} of {single.shape[-1] - 1}, the foremost and chosen after the fact, carries "
+        f"{shown(most)}. The single layers add up to {shown(mean(single.sum(-1)))}; all together are reading itself; "
+        f"another query's update in all layers carries {shown(null)}, a random one as long {shown(noise)}."
     )
 
 
@@ -58,12 +61,9 @@ def taken_out(view: View) -> str:
     parts = []
     for score in view.known_scores():
         top, random = view.left(score), view.random_left(score).mean(0)
-        verdict = difference(random, top).estimate
-        less = "fewer than" if verdict.low > 0 else "more than" if verdict.high < 0 else "no fewer for sure than"
-        parts.append(f"{shown(mean(top))} by {score} ({less} the {shown(mean(random))} of random heads)")
+        less = {"above": "less than", "below": "more than", "undecided": "not shown to be less than"}
+        than = less[difference(random, top).verdict]
+        parts.append(f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads")
     if not parts:
         return ""
-    count = view.spec.heads
-    return (
-        f"Without the {count} foremost heads, what is left of reading's effect is {', '.join(parts)} of those layers."
-    )
+    return f"Left of reading's effect without the {view.spec.heads} foremost heads: {'; '.join(parts)}."

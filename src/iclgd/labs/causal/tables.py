@@ -62,7 +62,7 @@ def _row(view: View, init: str, rate: float, source: str, into: str, null: str |
     if best is None:
         return ["n/a"] * 5
     stream = halfway(view.layer_shares(*places, site="blocks", null=null))
-    return [str(best[0]), shown(best[1]), shown(mean(single.sum(-1))), shown(mean(whole[..., 0])), stream]
+    return [str(best[0]), shown(best[1]), shown(mean(single.sum(-1))), shown(mean(whole)), stream]
 
 
 def training(view: View) -> Table:

@@ -47,7 +47,7 @@ class View:
         """How far another run's layer leads from one run to another, for each layer: (task, seed, query, layer).
 
         1 is all the way from ``into`` to ``source``; ``of`` names another run whose way from ``into`` is meant.
-        With ``layers="all"`` the last axis has one place.
+        With ``layers="all"`` there is no last axis.
         """
 
         def value(task: str, seed: int) -> np.ndarray | None:
@@ -56,7 +56,8 @@ class View:
             base, end = (self.scores(**place, run=name) for name in (into, of or source))
             if found is None or base is None or end is None:
                 return None
-            found = found if found.ndim == 3 else found[None]
+            if found.ndim == 2:
+                return recovered(effect(found, base), effect(end, base), centred)
             return np.stack([recovered(effect(one, base), effect(end, base), centred) for one in found], -1)
 
         return over_episodes(self.spec.task, self.spec.seeds, value)
