@@ -73,8 +73,19 @@ STANDS = (
     ),
     Stand(
         "exact",
-        "A context is a patch of rank one to the weights behind attention, for any block.",
-        ("dherin2025.rank-one-patch", "dherin2025.rank", "dherin2025.with-a-skip", "dherin2025.not-unique"),
+        "A context is a patch of rank one to the weights behind attention, for any block: gated, with norms before or "
+        "behind the MLP, and block after block through a whole model, which then generates the same tokens.",
+        (
+            "dherin2025.rank-one-patch",
+            "dherin2025.rank",
+            "dherin2025.with-a-skip",
+            "dherin2025.not-unique",
+            "innocenti2025.any-block-with-norms",
+            "goldwaser2026.gated-blocks",
+            "goldwaser2026.last-map-is-enough",
+            "goldwaser2026.norm-behind",
+            "goldwaser2026.same-tokens",
+        ),
     ),
     Stand(
         "exact",
@@ -166,8 +177,9 @@ STANDS = (
     ),
     Stand(
         "fails",
-        "Identities taken for evidence: any path of matrices is such a descent, and untrained blocks converge as well.",
-        ("dherin2025.descent-is-evidence", "dherin2025.convergence-is-evidence"),
+        "Identities taken for evidence: any path of matrices is such a descent, untrained blocks converge as well, and "
+        "a patch is of use to the one query it was made from.",
+        ("dherin2025.descent-is-evidence", "dherin2025.convergence-is-evidence", "dherin2025.serves-other-queries"),
     ),
     Stand(
         "fails",

@@ -38,8 +38,13 @@ def _gemma(seed: int) -> Subject:
     from transformers import Gemma3ForCausalLM, Gemma3TextConfig
 
     torch.manual_seed(seed)
-    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": LAYERS, "head_dim": 8}
-    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "sliding_window": 64, "query_pre_attn_scalar": 8}
+    sizes: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": LAYERS, "head_dim": 8}
+    heads: dict[str, Any] = {
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "sliding_window": 64,
+        "query_pre_attn_scalar": 8,
+    }
     model: Any = Gemma3ForCausalLM(Gemma3TextConfig(vocab_size=WORDS, max_position_embeddings=256, **sizes, **heads))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -74,7 +79,7 @@ def prompt_as_patches(seed: int) -> dict[str, float]:
     """
     with widened(seed) as subject:
         asked = prompts(seed)
-        found = {f"form {form}": _largest(_left(subject, asked, form)) for form in ("A", "B", "C")}  # type: ignore[arg-type]
+        found = {f"form {form}": _largest(_left(subject, asked, form)) for form in ("A", "B", "C")}
         other = _left(subject, asked, "C", shift=1)
         return found | {"another query": min(one.logits / one.gap for one in other)}
 
@@ -154,10 +159,9 @@ def heads_add_up(seed: int) -> dict[str, float]:
     with widened(seed) as subject:
         asked = prompts(seed)
         seen = LastToken(subject, subject.encode(asked.context), asked.queries[0]).plain()
-        worst = 0.0
-        for layer in range(LAYERS):
-            chosen = torch.zeros(LAYERS, 4, dtype=torch.bool)
-            chosen[layer] = True
-            whole = seen.attention[0, layer]
-            worst = max(worst, float((written_by(subject, seen.heads[0], chosen) - whole).norm() / whole.norm()))
-    return {"residual": worst}
+        each = torch.eye(LAYERS * 4, dtype=torch.bool).view(LAYERS, 4, LAYERS, 4)
+        written = [[written_by(subject, seen.heads[0], one) for one in layer] for layer in each]
+        sums, whole = torch.stack([torch.stack(heads).sum(0) for heads in written]), seen.attention[0]
+        left_out = torch.stack([torch.stack(heads[1:]).sum(0) for heads in written])
+        apart = [((found - whole).norm(dim=-1) / whole.norm(dim=-1)) for found in (sums, left_out)]
+    return {"residual": float(apart[0].max()), "without one": float(apart[1].min())}
