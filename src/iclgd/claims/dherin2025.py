@@ -3,7 +3,7 @@
 from iclgd.claims.claim import Place, claim, exact, identity, number
 from iclgd.claims.expect import AtLeast, AtMost, Together
 from iclgd.claims.reading_prompts import patch_cosine
-from iclgd.claims.studies import IMPLICIT_TRAINED
+from iclgd.claims.studies import IMPLICIT
 
 exact(
     "dherin2025.rank-one-patch",
@@ -81,11 +81,10 @@ claim(
     "The implicit update is the one that gradient descent on the demonstrations makes of the same weights.",
     Place("dherin2025", "experiments (linear regression), audited on language models"),
     AtLeast(0.2),
-    IMPLICIT_TRAINED,
+    IMPLICIT,
     patch_cosine(),
     stands="fails",
-    of="cosine of one patch for all queries with training's update, mean over layers, at the better of two rates",
-    tier="hours",
-    gpu=True,
+    of="cosine of one patch for all queries with training's update, mean over layers, rate .01",
+    tier="minutes",
     needs=("model",),
 )

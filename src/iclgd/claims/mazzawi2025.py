@@ -5,7 +5,7 @@ from iclgd.claims.expect import Above, AtLeast, AtMost, Together
 from iclgd.claims.reading_prompts import recovery, recovery_less
 from iclgd.claims.studies import IMPLICIT
 
-GPU = {"tier": "hours", "gpu": True, "needs": ("model",)}
+MINUTES = {"tier": "minutes", "needs": ("model",)}
 
 claim(
     "mazzawi2025.least-squares",
@@ -26,7 +26,7 @@ claim(
     IMPLICIT,
     recovery(False),
     of="share of reading's effect on label margins brought back",
-    **GPU,
+    **MINUTES,
 )
 claim(
     "mazzawi2025.more-than-a-shift",
@@ -36,7 +36,7 @@ claim(
     IMPLICIT,
     recovery(True),
     of="the same after the mean over queries is taken off",
-    **GPU,
+    **MINUTES,
 )
 claim(
     "mazzawi2025.knows-the-labels",
@@ -47,5 +47,5 @@ claim(
     recovery_less("wrong labels"),
     of="recovered without the mean shift, behind right less behind wrong labels",
     stands="open",
-    **GPU,
+    **MINUTES,
 )

@@ -41,27 +41,15 @@ STRONG = Read(
 rates, three initialisations) the part at the rate 10⁻³ with trained and untrained weights."""
 STRONG_READ = replace(STRONG, only={"init": ("trained",), "learner": (None,)})
 
-_IMPLICIT = {
-    "task": ("sentiment", "kinds", "continents"),
-    "k": 8,
-    "queries": 32,
-    "seeds": 5,
-    "init": ("trained", "random"),
-    "calibration": (1, 8, 32),
-    "ranks": (1, 8),
-    "rates": (0.01, 0.1),
-    "exact": 4,
-    "tokens": 50,
-    "precisions": ("float64", "float32", "bfloat16"),
-}
-IMPLICIT = Read("implicit", _IMPLICIT, only={"init": ("trained",), "part": ("static",)})
-"""Minutes on a GPU: of studies/implicit.yaml (three embedded tasks, five draws) one patch for all queries."""
-IMPLICIT_TRAINED = Read("implicit", _IMPLICIT, only={"init": ("trained",), "part": ("trained",)})
-"""The same study's finetuning of the patched matrices."""
-
 _SMALL = {"task": ("sentiment",), "k": 8, "seeds": 3, "init": ("trained",)}
+IMPLICIT = Read(
+    "implicit",
+    {**_SMALL, "queries": 16, "calibration": (16,), "ranks": (1, 4), "rates": (0.01,)},
+    only={"part": ("static", "trained")},
+)
+"""Minutes: an embedded task, three draws; one patch for all queries, and finetuning of the patched matrices."""
 CAUSAL = Read("causal", {**_SMALL, "queries": 12})
-"""Minutes: an embedded task, three draws; layers exchanged, heads taken out."""
+"""Minutes: the same task and draws; layers exchanged, heads taken out."""
 RIVALS = Read(
     "compare",
     {
