@@ -35,6 +35,7 @@ claim(
     difference({"learner": "function-vector", "metric": "accuracy"}, {"learner": "zero-shot", "metric": "accuracy"}),
     of="accuracy with the function vector less zero-shot accuracy",
     stands="open",
-    note="Heads and vector come from eight demonstrations of the one task, where they draw prompts of many.",
+    note="Heads and vector come from eight demonstrations, where they draw prompts of many tasks. After reading, too, "
+    "this model answers worse than zero-shot here.",
     **MINUTES,
 )
