@@ -1,8 +1,7 @@
 """What the page of `causal` says of studies whose numbers are known."""
 
 import numpy as np
-import pytest
-from planted_causal import ANSWERS, LAYERS, Plant, margins, planted
+from planted_causal import ANSWERS, LAYERS, Plant, planted
 
 from iclgd.labs.causal import tables
 from iclgd.labs.causal.answer import answer
@@ -127,16 +126,3 @@ def test_a_model_whose_values_are_hidden_has_two_scores():
     assert view.known_scores() == ["function vector", "induction"]
     assert "dual step" not in answer(view)
     assert len(tables.ablated(view).rows) == 3
-
-
-@pytest.mark.parametrize("given", [{"k": 1}, {"queries": 1}, {"sets": 1}, {"heads": 0}])
-def test_too_little_to_compare_is_refused(given):
-    from iclgd.errors import Refusal
-    from iclgd.labs.causal.spec import CausalSpec
-
-    with pytest.raises(Refusal, match=next(iter(given))):
-        CausalSpec.of(given)
-
-
-def test_margins_of_the_plant_differ_by_query():
-    assert margins(1.0).std() > 0
