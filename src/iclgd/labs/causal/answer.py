@@ -5,6 +5,7 @@ import numpy as np
 from iclgd.labs.causal.tables import foremost, shown
 from iclgd.labs.causal.view import View, mean
 from iclgd.metrics.differences import difference
+from iclgd.report.numbers import number
 
 HALF = 0.5
 
@@ -63,7 +64,11 @@ def taken_out(view: View) -> str:
         top, random = view.left(score), view.random_left(score).mean(0)
         less = {"above": "less than", "below": "more than", "undecided": "not shown to be less than"}
         than = less[difference(random, top).verdict]
-        parts.append(f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads")
+        few = number(view.as_damaging(score), 2)
+        parts.append(
+            f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads ({few} of the random sets "
+            "leave as little)"
+        )
     if not parts:
         return ""
     return f"Left of reading's effect without the {view.spec.heads} foremost heads: {'; '.join(parts)}."
