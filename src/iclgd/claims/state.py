@@ -85,6 +85,8 @@ STANDS = (
             "goldwaser2026.last-map-is-enough",
             "goldwaser2026.norm-behind",
             "goldwaser2026.same-tokens",
+            "goldwaser2026.pretrained",
+            "goldwaser2026.fifty-tokens",
         ),
     ),
     Stand(
@@ -106,6 +108,12 @@ STANDS = (
         "exact",
         "Reading and layer-causal training change a layer without knowing deeper ones; gradient descent does not.",
         ("deutch2023.icl-is-layer-causal", "deutch2023.gd-is-not", "deutch2023.lcgd-is", "deutch2023.parallel-sum"),
+    ),
+    Stand(
+        "holds",
+        "One change of weights for all queries, fitted on a few, brings back much of what a prompt does to others, and "
+        "more than a shift that all share; that its labels matter is not shown.",
+        ("mazzawi2025.thought-matrix", "mazzawi2025.more-than-a-shift"),
     ),
     Stand(
         "holds",
@@ -180,6 +188,12 @@ STANDS = (
         "Identities taken for evidence: any path of matrices is such a descent, untrained blocks converge as well, and "
         "a patch is of use to the one query it was made from.",
         ("dherin2025.descent-is-evidence", "dherin2025.convergence-is-evidence", "dherin2025.serves-other-queries"),
+    ),
+    Stand(
+        "fails",
+        "That the change of weights which a prompt amounts to is the one that training on its demonstrations makes: in "
+        "the same matrices of a language model the two are next to orthogonal.",
+        ("dherin2025.is-training",),
     ),
     Stand(
         "fails",

@@ -66,8 +66,8 @@ def taken_out(view: View) -> str:
         than = less[difference(random, top).verdict]
         few = number(view.as_damaging(score), 2)
         parts.append(
-            f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads ({few} of the random sets "
-            "leave as little)"
+            f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads ({few} of the "
+            "random sets leave as little)"
         )
     if not parts:
         return ""
