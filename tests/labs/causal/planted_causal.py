@@ -13,6 +13,7 @@ from iclgd.study import Study
 
 QUERIES, LAYERS, HEADS = 12, 4, 3
 ANSWERS = np.arange(QUERIES) % 2
+LEAN = np.array([-0.4, 0.4])  # what taking heads out does whether or not demonstrations are read
 AT = {"zero-shot": -1.0, "icl": 1.0, "gd": 0.0}  # margins of every run; queries differ a little
 
 
@@ -69,8 +70,8 @@ class Plant:
                 left = self.left[name] if draw is None else self.random + spread
                 labels: dict[str, Any] = {"score": name} | ({} if draw is None else {"draw": draw})
                 yield array([[0, 1]], "place", "which", quantity="heads", **labels)
-                yield scores(margins(AT["zero-shot"], seed) + 0.3, run="zero-shot", **labels)
-                yield scores(self._between("zero-shot", "icl", left, seed) + 0.3, run="icl", **labels)
+                yield scores(margins(AT["zero-shot"], seed) + LEAN, run="zero-shot", **labels)
+                yield scores(self._between("zero-shot", "icl", left, seed) + LEAN, run="icl", **labels)
 
 
 def scores(values: np.ndarray, **labels: Any):
