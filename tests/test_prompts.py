@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclgd.errors import Refusal
-from iclgd.prompts import Demo, Prompts, build_prompts, how_many_fit, tokenize
+from iclgd.prompts import Demo, Prompts, build_prompts, first_tokens, how_many_fit, tokenize
 from iclgd.spec import PromptSpec
 from iclgd.tasks.episodes import Episode
 from iclgd.tasks.text import Example, TextTask
@@ -178,3 +178,9 @@ def test_an_empty_query_is_refused():
 def test_pieces_join_to_the_same_ids_as_their_texts_whatever_the_text(text):
     prompts = build_prompts(TOKENIZER, episode(text, text, demos=1), PromptSpec(), None)
     assert prompts.demos[0].ids == prompts.queries[0] + prompts.labels[0]
+
+
+def test_labels_that_begin_alike_are_refused():
+    assert first_tokens([(5, 6), (7,)], "mine") == (5, 7)
+    with pytest.raises(Refusal, match="two label words of mine begin with the same token"):
+        first_tokens([(5, 6), (5, 7)], "mine")

@@ -7,6 +7,7 @@ query has the same tokens in every setting. Label words and separators follow a 
 follows one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -102,6 +103,14 @@ def label_ids(tokenizer: Any, task: TextTask) -> tuple[Ids, ...]:
     if len(set(labels)) < len(labels):
         raise Refusal(f"the tokenizer gives two label words of {task.name} the same tokens: {', '.join(task.labels)}.")
     return labels
+
+
+def first_tokens(labels: Sequence[Ids], task: str) -> tuple[int, ...]:
+    """The first token of every label word, by which answers are told apart here."""
+    words = tuple(label[0] for label in labels)
+    if len(set(words)) < len(words):
+        raise Refusal(f"two label words of {task} begin with the same token, which does not tell them apart.")
+    return words
 
 
 def build_prompts(tokenizer: Any, episode: Episode, spec: PromptSpec, room: int | None) -> Prompts:

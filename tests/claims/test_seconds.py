@@ -15,7 +15,7 @@ from iclgd.labs.dual.model import Dual
 from iclgd.labs.dual.modified import Modification, Regularised, RegularisedSlide
 from iclgd.learners import descent, layercausal
 from iclgd.metrics import likeness, nulls, prediction
-from iclgd.models import replicas
+from iclgd.models import added, heads, last_token, replicas
 from iclgd.running import Where
 from iclgd.small import construct, learners, recurrent
 from iclgd.small.languages.automaton import Language
@@ -62,6 +62,11 @@ def _no_penalty(keys, values, penalty):
     return original_mesa(keys, values, 1e-6)
 
 
+def _whole_layer(subject, outputs, chosen):
+    return original_written(subject, outputs, chosen.any(1, keepdim=True).expand_as(chosen))
+
+
+original_outer, original_written = added.Outer.of, heads.written_by
 original_layer, original_newton, original_mesa = construct.gd_layer, learners.newton, recurrent.mesa_weights
 # what is planted → how, and claims of which at least one has to turn red
 FAULTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]]] = {
@@ -113,6 +118,18 @@ FAULTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]]] 
     "a language that takes every word": (
         lambda m: m.setattr(Language, "accepts", lambda self, words: (words >= 0).all(-1)),
         ("languages2024.membership-is-decided",),
+    ),
+    "a patch that is a little too long": (
+        lambda m: m.setattr(added.Outer, "of", lambda self, query: 1.01 * original_outer(self, query)),
+        ("goldwaser2026.gated-blocks", "goldwaser2026.last-map-is-enough", "innocenti2025.any-block-with-norms"),
+    ),
+    "values that are not exchanged": (
+        lambda m: m.setattr(last_token.Edits, "at", lambda self, layer, own: own),
+        ("dai2022.through-attention", "hendel2023.last-state"),
+    ),
+    "heads that write their whole layer": (
+        lambda m: plant(m, heads.written_by, _whole_layer),
+        ("todd2024.heads-add-up",),
     ),
     "weights that are not restored": (
         lambda m: m.setattr(replicas, "_forward_as_before", lambda module: lambda: None),

@@ -31,6 +31,13 @@ UNASKED = {
         "contrast": True,
         "floor": True,
     },
+    "implicit": READ
+    | {"task": ("sentiment",), "k": 8, "queries": 16, "seeds": (0,), "init": ("trained", "random"), "other": None}
+    | {"calibration": (1, 4, 16), "ranks": (1, 4), "ridge": 0.1, "rates": (0.1,), "exact": 2, "tokens": 4}
+    | {"precisions": ("float64", "float32")},
+    "causal": READ
+    | {"task": ("sentiment",), "k": 8, "queries": 16, "seeds": (0,), "init": ("trained", "random"), "other": None}
+    | {"rates": (0.01,), "heads": 10, "sets": 20},
     "trace": ASKED | {"dtype": "float32", "k": 32, "queries": 100, "init": "trained", "init_seed": 0},
     "dual check": ASKED | {"dtype": "float64", "k": 8, "queries": 4},
     "dual bound": ASKED | {"dtype": "float64", "k": 24, "queries": 2, "held": 8},
@@ -70,6 +77,8 @@ WITH = {"dual modify": {"modifications": "plain"}, "dual train": {"arms": "plain
 # the smallest value taken; one less is refused
 SMALLEST = {
     "compare": {"k": 1, "queries": 1, "query_seed": 0, "batch_tokens": 1},
+    "implicit": {"k": 1, "queries": 2, "ridge": 0, "exact": 2, "tokens": 0},
+    "causal": {"k": 2, "queries": 2, "heads": 1, "sets": 2},
     "trace": {"k": 1, "queries": 1, "query_seed": 0, "seed": 0, "init_seed": 0},
     "dual check": {"k": 1, "queries": 1, "seed": 0},
     "dual bound": {"queries": 1, "held": 1},
@@ -88,6 +97,7 @@ POSITIVE = {"dual train": ["rate"], "languages run": ["rate"], "linear train": [
 ELSEWHERE = {"plugin", "model", "revision", "device", "device_map", "allow_pickle", "trust_remote_code", "data"}
 NOT_KEYED = {
     "compare": ELSEWHERE | {"batch_tokens", "position"},
+    **dict.fromkeys(("implicit", "causal"), ELSEWHERE | {"other"}),
     **dict.fromkeys(("trace", "dual check", "dual bound", "dual modify"), ELSEWHERE | {"task"}),
     **{lab: {"plugin"} for lab in ("languages run", "languages all", "linear train", "linear optimum", "dual train")},
 }

@@ -57,8 +57,18 @@ def test_the_last_map_alone_is_enough_in_every_family_with_a_last_map(architectu
         assert left.logits <= 1e-12 < 0.1 < left.gap
 
 
+def test_what_is_left_in_a_coarse_arithmetic_is_measured_in_a_fine_one():
+    subject = tiny_subject("llama", dtype=torch.bfloat16)
+    queries, target = asked(subject)
+    own = [layer.of(0) for layer in patches(subject, queries, target, "C")]
+    left = residual(subject, queries[0], target.of([0]), own)
+    assert left.blocks.dtype == torch.float64
+    assert 1e-4 < left.blocks.max() < 0.1
+    assert left.logits < 0.2 * left.gap
+
+
 def test_a_mixture_of_experts_is_refused_by_name():
-    with pytest.raises(Refusal, match="GptOssForCausalLM cannot be patched"):
+    with pytest.raises(Refusal, match="GptOssForCausalLM cannot be patched: its MLPs are mixtures of experts"):
         tiny_subject("gpt-oss").layout.mlps()
 
 

@@ -1,9 +1,10 @@
 """Dai et al. 2022, "Why Can GPT Learn In-Context?" (arXiv 2212.10559), as the review and the slides quote it."""
 
 from iclgd.claims.claim import Place, Published, claim, exact, identity, number
-from iclgd.claims.expect import Above, AtMost, Together, Within
+from iclgd.claims.expect import Above, AtLeast, AtMost, Together, Within
 from iclgd.claims.reading import difference, estimate, recall_by_task
-from iclgd.claims.studies import FEW, STRONG
+from iclgd.claims.reading_prompts import carried
+from iclgd.claims.studies import CAUSAL, FEW, STRONG
 
 QUOTED = "natan2023"
 BIG = "a 1.3B base model with other templates, one seed, rates chosen on the evaluation set"
@@ -152,4 +153,25 @@ claim(
     Together({"noise": Within(0.0, 0.02), "itself": Within(1.0, 1e-9, True), "reverse": Within(-1.0, 1e-9, True)}),
     identity("ranks-of-noise"),
     number("noise", "itself", "reverse"),
+)
+claim(
+    "dai2022.through-attention",
+    "What reading and finetuned keys and values change at a token, they change through its attention outputs.",
+    Place(QUOTED, "eq. 9–12"),
+    Together({"attention": AtMost(1e-10, each=True), "attention, trained": AtMost(1e-10, each=True)}),
+    identity("exchanged-runs"),
+    number("attention", "attention, trained"),
+    of="logits after all attention outputs are exchanged, in parts of the gap between the runs",
+)
+claim(
+    "dai2022.training-carries-reading",
+    "Finetuning changes attention as reading does: put into the zero-shot run it carries most of reading's effect.",
+    Place(QUOTED, "§4, asked causally"),
+    AtLeast(0.5),
+    CAUSAL,
+    carried("gd", "icl"),
+    of="share of reading's effect on label margins that training's attention carries, gd .01",
+    stands="open",
+    tier="minutes",
+    needs=("model",),
 )

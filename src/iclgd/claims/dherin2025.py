@@ -2,6 +2,8 @@
 
 from iclgd.claims.claim import Place, claim, exact, identity, number
 from iclgd.claims.expect import AtLeast, AtMost, Together
+from iclgd.claims.reading_prompts import patch_cosine
+from iclgd.claims.studies import IMPLICIT
 
 exact(
     "dherin2025.rank-one-patch",
@@ -62,4 +64,27 @@ claim(
     identity("patches-converge", 5),
     number("one by one", "same output"),
     chosen_after=True,
+)
+claim(
+    "dherin2025.serves-other-queries",
+    "A prompt's patch is a change of the weights that serves whatever is asked.",
+    Place("dherin2025", "theorem 2.2, audited"),
+    AtMost(0.5, each=True),
+    identity("prompt-as-patches"),
+    number("another query"),
+    stands="fails",
+    of="the gap in the logits that another query's patch leaves, in an untrained transformer",
+    note="The patch is made from the query's own activations.",
+)
+claim(
+    "dherin2025.is-training",
+    "The implicit update is the one that gradient descent on the demonstrations makes of the same weights.",
+    Place("dherin2025", "experiments (linear regression), audited on language models"),
+    AtLeast(0.2),
+    IMPLICIT,
+    patch_cosine(),
+    stands="fails",
+    of="cosine of one patch for all queries with training's update, mean over layers, rate .01",
+    tier="minutes",
+    needs=("model",),
 )

@@ -173,6 +173,51 @@ PAPERS = {
         "Learning without training: The implicit dynamics of in-context learning",
         "2507.16003",
     ),
+    "hendel2023": Paper(
+        "Hendel, Roee and Geva, Mor and Globerson, Amir", 2023, "In-Context Learning Creates Task Vectors", "2310.15916"
+    ),
+    "todd2024": Paper(
+        "Todd, Eric and Li, Millicent L. and Sen Sharma, Arnab and Mueller, Aaron and Wallace, Byron C. and Bau, David",
+        2024,
+        "Function Vectors in Large Language Models",
+        "2310.15213",
+        told="abstract and opening",
+    ),
+    "liu2024": Paper(
+        "Liu, Sheng and Ye, Haotian and Xing, Lei and Zou, James",
+        2024,
+        "In-context Vectors: Making In Context Learning More Effective and Controllable Through Latent Space Steering",
+        "2311.06668",
+        told="abstract and opening",
+    ),
+    "yin2025": Paper(
+        "Yin, Kayo and Steinhardt, Jacob",
+        2025,
+        "Which Attention Heads Matter for In-Context Learning?",
+        "2502.14010",
+        told="abstract, opening and code",
+    ),
+    "mazzawi2025": Paper(
+        "Mazzawi, Hanna and Dherin, Benoit and Munn, Michael and Wunder, Michael and Gonzalvo, Javier",
+        2025,
+        "Transmuting prompts into weights",
+        "2510.08734",
+        told="abstract and opening",
+    ),
+    "innocenti2025": Paper(
+        "Innocenti, Francesco and Achour, El Mehdi",
+        2025,
+        "A Simple Generalisation of the Implicit Dynamics of In-Context Learning",
+        "2512.11255",
+        told="abstract, opening and code",
+    ),
+    "goldwaser2026": Paper(
+        "Goldwaser, Adrian and Munn, Michael and Gonzalvo, Javier and Dherin, Benoit",
+        2026,
+        "Equivalence of Context and Parameter Updates in Modern Transformer Blocks",
+        "2511.17864",
+        told="abstract and notes",
+    ),
     "xie2025": Paper(
         "Xie, Shifeng and Yuan, Rui and Rossi, Simone and Hannagan, Thomas",
         2025,

@@ -73,8 +73,21 @@ STANDS = (
     ),
     Stand(
         "exact",
-        "A context is a patch of rank one to the weights behind attention, for any block.",
-        ("dherin2025.rank-one-patch", "dherin2025.rank", "dherin2025.with-a-skip", "dherin2025.not-unique"),
+        "A context is a patch of rank one to the weights behind attention, for any block: gated, with norms before or "
+        "behind the MLP, and block after block through a whole model, which then generates the same tokens.",
+        (
+            "dherin2025.rank-one-patch",
+            "dherin2025.rank",
+            "dherin2025.with-a-skip",
+            "dherin2025.not-unique",
+            "innocenti2025.any-block-with-norms",
+            "goldwaser2026.gated-blocks",
+            "goldwaser2026.last-map-is-enough",
+            "goldwaser2026.norm-behind",
+            "goldwaser2026.same-tokens",
+            "goldwaser2026.pretrained",
+            "goldwaser2026.fifty-tokens",
+        ),
     ),
     Stand(
         "exact",
@@ -95,6 +108,12 @@ STANDS = (
         "exact",
         "Reading and layer-causal training change a layer without knowing deeper ones; gradient descent does not.",
         ("deutch2023.icl-is-layer-causal", "deutch2023.gd-is-not", "deutch2023.lcgd-is", "deutch2023.parallel-sum"),
+    ),
+    Stand(
+        "holds",
+        "One change of weights for all queries, fitted on a few, brings back much of what a prompt does to others, and "
+        "more than a shift that all share; that its labels matter is not shown.",
+        ("mazzawi2025.thought-matrix", "mazzawi2025.more-than-a-shift"),
     ),
     Stand(
         "holds",
@@ -172,8 +191,15 @@ STANDS = (
     ),
     Stand(
         "fails",
-        "Identities taken for evidence: any path of matrices is such a descent, and untrained blocks converge as well.",
-        ("dherin2025.descent-is-evidence", "dherin2025.convergence-is-evidence"),
+        "Identities taken for evidence: any path of matrices is such a descent, untrained blocks converge as well, and "
+        "a patch is of use to the one query it was made from.",
+        ("dherin2025.descent-is-evidence", "dherin2025.convergence-is-evidence", "dherin2025.serves-other-queries"),
+    ),
+    Stand(
+        "fails",
+        "That the change of weights which a prompt amounts to is the one that training on its demonstrations makes: in "
+        "the same matrices of a language model the two are next to orthogonal.",
+        ("dherin2025.is-training",),
     ),
     Stand(
         "fails",

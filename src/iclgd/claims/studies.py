@@ -40,3 +40,27 @@ STRONG = Read(
 """Hours, or minutes on a GPU: of the published study (six tasks of the papers, five draws of 32 demonstrations, five
 rates, three initialisations) the part at the rate 10⁻³ with trained and untrained weights."""
 STRONG_READ = replace(STRONG, only={"init": ("trained",), "learner": (None,)})
+
+_SMALL = {"task": ("sentiment",), "k": 8, "seeds": 3, "init": ("trained",)}
+IMPLICIT = Read(
+    "implicit",
+    {**_SMALL, "queries": 16, "calibration": (16,), "ranks": (1, 4), "rates": (0.01,)},
+    only={"part": ("static", "trained")},
+)
+"""Minutes: an embedded task, three draws; one patch for all queries, and finetuning of the patched matrices."""
+CAUSAL = Read("causal", {**_SMALL, "queries": 12})
+"""Minutes: the same task and draws; layers exchanged, heads taken out."""
+RIVALS = Read(
+    "compare",
+    {
+        **_SMALL,
+        "queries": 40,
+        "learners": (
+            *("gd:rate=0.01", "lcgd:rate=0.01", "static-patch", "task-vector", "function-vector", "in-context-vector"),
+        ),
+        "nulls": ("random", "other-query"),
+        "contrast": False,
+        "floor": False,
+    },
+)
+"""Minutes: the same task and draws; everything that stands in for demonstrations, beside descent."""

@@ -26,4 +26,5 @@ LEARNERS.add("lcgd", "iclgd.learners.layercausal:LayerCausal", "layer-causal GD,
 LEARNERS.add("lcgd-paper", "iclgd.learners.layercausal:LayerCausalPaper", "the same as their equations have it")
 LEARNERS.add("static-patch", "iclgd.learners.static_patch:StaticPatch", "one change of weights that stands in for them")
 LEARNERS.add("task-vector", "iclgd.learners.task_vector:TaskVector", "one hidden state in their place (Hendel 2023)")
+LEARNERS.add("function-vector", "iclgd.learners.function_vector:FunctionVector", "what a few heads write (Todd 2024)")
 LEARNERS.add("in-context-vector", "iclgd.learners.context_vector:ContextVector", "steering along them (Liu 2024)")

@@ -59,6 +59,19 @@ def replaced(where: int, state: Tensor) -> Edit:
     return edit
 
 
+def added(where: int, vector: Tensor) -> Edit:
+    """A vector added to one block's output at the prompt's last token."""
+
+    def edit(layer: int, hidden: Tensor, last: Tensor) -> Tensor:
+        if layer != where:
+            return hidden
+        hidden = hidden.clone()
+        hidden[torch.arange(len(hidden), device=hidden.device), last] += vector.to(hidden)
+        return hidden
+
+    return edit
+
+
 def steered(vectors: Tensor, strength: float) -> Edit:
     """Every block's output moved along a direction of its own, at every token, and brought back to its length."""
 

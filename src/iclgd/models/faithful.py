@@ -33,9 +33,9 @@ def residual(
     plain = read(subject, [query], None) if plain is None else plain
     with written(subject, added):
         found = read(subject, [query], None)
-    lengths = target.blocks[0].norm(dim=-1)
-    apart = (found.blocks[0] - target.blocks[0]).norm(dim=-1) / lengths
-    logits, gap = (float((one.logits - target.logits).abs().max()) for one in (found, plain))
+    wanted = target.blocks[0].double()  # whatever the model computes in, what is left is not rounded again
+    apart = (found.blocks[0].double() - wanted).norm(dim=-1) / wanted.norm(dim=-1)
+    logits, gap = (float((one.logits.double() - target.logits.double()).abs().max()) for one in (found, plain))
     same = bool(found.logits[0].argmax() == target.logits[0].argmax())
     return Residual(apart, logits, gap, same)
 

@@ -41,6 +41,9 @@ MLPS: dict[str, MlpNames] = {
 }
 
 
+EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")  # of configurations
+
+
 @dataclass(frozen=True)
 class Mlp:
     """One block's MLP, by role."""
@@ -57,6 +60,10 @@ def mlps(model: Any, family: str, config: Any, blocks: Any) -> list[Mlp]:
     if not getattr(config, "do_layer_norm_before", True):
         raise Refusal(
             f"{type(model).__name__} cannot be patched: its blocks end in a norm of the residual stream itself."
+        )
+    if any(getattr(config, name, None) for name in EXPERTS):
+        raise Refusal(
+            f"{type(model).__name__} cannot be patched: its MLPs are mixtures of experts, without one last map."
         )
     scale = 1.0 if names.scale is None else float(getattr(config, names.scale))
     found = []

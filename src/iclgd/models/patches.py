@@ -190,7 +190,7 @@ class _Block:
     def _with_norm(self, y: Tensor) -> Tensor:
         """y = h + γ ⊙ v/√(mean v² + ε): v has to point where (y_C − h_0)/γ does, at the length that it has."""
         assert self.mlp.norm is not None
-        gain, eps = gain_of(self.mlp.norm), _eps(self.mlp.norm)
+        gain, eps = gain_of(self.mlp.norm), norm_eps(self.mlp.norm)
         h = y - gain * _scaled(self.v, eps)
         v, has_to = at(self.v, self.rows), self.y.to(y) - at(h, self.rows)
         poor = gain.abs() <= NO_GAIN * gain.abs().max()
@@ -219,7 +219,7 @@ def gain_of(norm: nn.Module) -> Float[Tensor, " dim"]:
     raise Refusal(f"the norm behind the MLP, {type(norm).__name__}, is not supported: it is no RMS norm with a gain.")
 
 
-def _eps(norm: Any) -> float:
+def norm_eps(norm: Any) -> float:
     return float(norm.eps if hasattr(norm, "eps") else norm.variance_epsilon)
 
 

@@ -36,6 +36,23 @@ def test_a_study_says_what_was_found_and_is_shown_again_without_running_a_cell(t
     ]  # fmt: skip
 
 
+@pytest.mark.slow
+def test_several_tasks_and_draws_run_in_processes_and_coarse_arithmetic_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    model, tasks = little_model(tmp_path / "model"), [little_task(tmp_path, name) for name in ("one", "two")]
+    other = little_task(tmp_path, "theirs", ("Group", "Word"))
+    given = ["--model", model, "--task", ",".join(map(str, tasks)), "--other", other, "--k", "2", "--queries", "3"]
+    few = ["--calibration", "2", "--ranks", "1", "--rates", "0.1", "--tokens", "1", "--init", "trained"]
+    more = ["--seeds", "2", "--jobs", "2", "--precisions", "float32,bfloat16", "--out", "here", "--json"]
+    main(["implicit", *map(str, [*given, *few, *more])])
+    found = json.loads(capsys.readouterr().out)
+    assert "2 seeds × 3 held-out queries" in found["what"]
+    table = next(section["table"] for section in found["sections"] if section["title"] == "For one query")
+    left = {row[0]: row[1]["value"] for row in table["rows"]}
+    for form in "ABC":
+        assert 1e-8 < left[f"trained, float32, {form}"] < 1e-4 < left[f"trained, bfloat16, {form}"] < 0.2
+
+
 @pytest.mark.parametrize(
     "args, says",
     [

@@ -7,7 +7,7 @@ from planted_implicit import Plant, planted
 from iclgd.labs.implicit import tables
 from iclgd.labs.implicit.answer import answer, how_alike, identity, static, trained
 from iclgd.labs.implicit.page import page
-from iclgd.labs.implicit.view import effect, recovered
+from iclgd.metrics.margins import effect, recovered
 
 
 def row(table, first: str) -> list[str]:

@@ -8,7 +8,7 @@ import torch
 
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
-from iclgd.labs.implicit.ground import Ground, first_tokens, random_like
+from iclgd.labs.implicit.ground import Ground, random_like
 from iclgd.labs.implicit.run import identity, run
 from iclgd.labs.implicit.spec import ImplicitSpec
 from iclgd.learners.descent import GradientDescent
@@ -160,12 +160,6 @@ def test_the_other_task_and_the_queries_are_part_of_the_identity(spec, tmp_path:
     one, two = identity(cell, tools), identity(changed, tools)
     assert one["episode"] == two["episode"]
     assert one["other"] != two["other"]
-
-
-def test_labels_that_begin_alike_are_refused():
-    assert first_tokens([(5, 6), (7,)], "mine") == (5, 7)
-    with pytest.raises(Refusal, match="two label words of mine begin with the same token"):
-        first_tokens([(5, 6), (5, 7)], "mine")
 
 
 def test_too_few_queries_to_hold_any_out_are_refused(subject, spec):

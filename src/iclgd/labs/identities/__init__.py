@@ -83,6 +83,14 @@ for _module, _names in {
         "nulls-of-a-learner",
         "work-of-learners",
     ),
+    "nulls.prompt_identities": (
+        "prompt-as-patches",
+        "patches-behind-norms",
+        "generation-with-patches",
+        "static-patches",
+        "exchanged-runs",
+        "heads-add-up",
+    ),
 }.items():
     for _name in _names:
         IDENTITIES.add(_name, f"iclgd.{_module}:{_name.replace('-', '_')}")

@@ -17,7 +17,7 @@ from iclgd.models.mlps import is_transposed
 from iclgd.models.patches import Reading, patches, read
 from iclgd.models.static import Static, fit
 from iclgd.models.subject import Subject
-from iclgd.prompts import Ids, Prompts, build_prompts
+from iclgd.prompts import Ids, Prompts, build_prompts, first_tokens
 from iclgd.spec import PromptSpec
 from iclgd.tasks.episodes import Episode
 from iclgd.tools import Progress
@@ -144,14 +144,6 @@ class Ground:
                 change = [one.T if is_transposed(m) else one for m, one in zip(lasts, moved, strict=True)]
                 scores = self.scores(read(self.subject, self.whole("held"), None))
         return Tuned(change, scores, training.losses, None)
-
-
-def first_tokens(labels: Sequence[Ids], task: str) -> tuple[int, ...]:
-    """The first token of every label word, by which answers are told apart here."""
-    words = tuple(label[0] for label in labels)
-    if len(set(words)) < len(words):
-        raise Refusal(f"two label words of {task} begin with the same token, so that patches cannot be scored on them.")
-    return words
 
 
 def random_like(added: Sequence[Added], seed: int) -> list[Added]:

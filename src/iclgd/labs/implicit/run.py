@@ -115,7 +115,7 @@ def _exact_arrays(spec: ExactCell, subject: Subject, episode: Episode) -> tuple[
             arrays.append(array([one.gap for one in left], "query", quantity="gap", **labels))
     weights = [matrix(mlp.last).detach() for mlp in subject.layout.mlps()]  # own is of form C now
     lasts = [layer.last for layer in own if layer.last is not None]
-    sizes = [last.norms / largest(w) for last, w in zip(lasts, weights, strict=True)]
+    sizes = [last.norms.double() / largest(w) for last, w in zip(lasts, weights, strict=True)]
     turns = [own_cosines(last, w) for last, w in zip(lasts, weights, strict=True)]
     arrays.append(array(torch.stack(sizes, 1), "query", "layer", quantity="size"))
     arrays.append(array(torch.stack(turns, 1), "query", "layer", quantity="along W"))

@@ -157,6 +157,6 @@ class ImplicitSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
         dtype = "bfloat16" if precision == "bfloat16" else "float32"
         base["model"] = base["model"].model_copy(update={"dtype": dtype})
         labels: dict[str, Label] = {"init": init, "part": "exact", "precision": precision}
-        settling = precision == self.precisions[-1]
+        settling = precision == ("float32" if "float32" in self.precisions else self.precisions[-1])
         spec = ExactCell(**base, tokens=self.tokens, precision=precision, settling=settling)
         return Cell("implicit", spec, labels, f"{init} {self.seeds[0]} {self.task[0]}")

@@ -10,10 +10,10 @@ import numpy as np
 from iclgd.labs.implicit.spec import ImplicitSpec
 from iclgd.metrics.differences import Difference, difference
 from iclgd.metrics.estimates import COSINE, Estimate, estimate, share
+from iclgd.metrics.margins import Scores, effect, over_episodes, recovered
 from iclgd.report.numbers import Number
 from iclgd.study import Study
 
-Scores = np.ndarray  # (query, label): log p of the label words
 Values = np.ndarray  # (task, seed, query), nan where there is nothing
 Value = Callable[[Scores, str, int], np.ndarray]  # of one episode: a value for each query
 PLACE = ("quantity", "init", "task", "seed", "rate", "asked", "patch", "fitted", "null", "depth", "demos")
@@ -22,28 +22,6 @@ WHOLE = "matrix"  # the patch of any rank
 
 def number(found: Estimate, digits: int = 2) -> Number:
     return Number(found.mean, found.low, found.high, digits)
-
-
-def effect(one: Scores, base: Scores) -> Scores:
-    """What changed in the label margins: log p less its mean over labels, minus the same before."""
-    change = one - base
-    return change - change.mean(-1, keepdims=True)
-
-
-def recovered(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
-    """Σ⟨found, wanted⟩ / Σ⟨wanted, wanted⟩ over queries: 1 where an effect is brought back in full, 0 for noise.
-
-    ``centred``: after the mean over queries is taken off both, so that a shift that is the same for every query counts
-    for nothing. A value for each query, whose mean is that ratio: each query enters by its first-order effect on it
-    (Taylor linearisation, Woodruff 1971), so that the values' spread is the ratio's.
-    """
-    if centred:
-        found, wanted = found - found.mean(0), wanted - wanted.mean(0)
-    part, whole = (found * wanted).sum(-1), (wanted * wanted).sum(-1)
-    if not whole.sum() > 0:
-        return np.full(len(part), np.nan)
-    ratio = part.sum() / whole.sum()
-    return ratio + (part - ratio * whole) / whole.mean()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +54,7 @@ class View:
 
     def values(self, value: Callable[[str, int], np.ndarray | None]) -> Values:
         """Of every episode, side by side."""
-        found = {(task, seed): value(task, seed) for task in self.spec.task for seed in self.spec.seeds}
-        width = max((len(one) for one in found.values() if one is not None), default=0)
-        values = np.full((len(self.spec.task), len(self.spec.seeds), width), np.nan)
-        for (task, seed), one in found.items():
-            if one is not None:
-                values[self.spec.task.index(task), self.spec.seeds.index(seed), : len(one)] = one
-        return values
+        return over_episodes(self.spec.task, self.spec.seeds, value)
 
     def recovery(self, init: str, centred: bool, asked: str = "held", **labels: Any) -> Values:
         """How much of reading's effect on the label margins a patch (or training) brings back."""

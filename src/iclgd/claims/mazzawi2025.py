@@ -1,0 +1,51 @@
+"""Mazzawi et al. 2025, "Transmuting prompts into weights" (arXiv 2510.08734)."""
+
+from iclgd.claims.claim import Place, claim, identity, number
+from iclgd.claims.expect import Above, AtLeast, AtMost, Together
+from iclgd.claims.reading_prompts import recovery, recovery_less
+from iclgd.claims.studies import IMPLICIT
+
+MINUTES = {"tier": "minutes", "needs": ("model",)}
+
+claim(
+    "mazzawi2025.least-squares",
+    "Patches of single queries condense, by least squares, into one that serves all that it was fitted on, exactly.",
+    Place("mazzawi2025", "abstract"),
+    Together({"fitted on": AtMost(1e-9, each=True), "held out": AtLeast(0.5, each=True)}),
+    identity("static-patches"),
+    number("fitted on", "held out"),
+    of="the gap in the logits that is left, for queries it was fitted on and for others",
+    chosen_after=True,
+    note="Untrained weights, fewer queries than the map has inputs: interpolation. Queries held out are not served.",
+)
+claim(
+    "mazzawi2025.thought-matrix",
+    "One matrix a block, the same for all queries, brings the prompt's effect to queries it was not made from.",
+    Place("mazzawi2025", "abstract"),
+    Above(0.0),
+    IMPLICIT,
+    recovery(False),
+    of="share of reading's effect on label margins brought back",
+    **MINUTES,
+)
+claim(
+    "mazzawi2025.more-than-a-shift",
+    "What it brings is more than a shift that all queries share.",
+    Place("mazzawi2025", "abstract, audited"),
+    Above(0.0),
+    IMPLICIT,
+    recovery(True),
+    of="the same after the mean over queries is taken off",
+    **MINUTES,
+)
+claim(
+    "mazzawi2025.knows-the-labels",
+    "What it brings beyond that shift comes from the labels: fitted behind wrong labels it brings less.",
+    Place("mazzawi2025", "abstract, audited"),
+    Above(0.0),
+    IMPLICIT,
+    recovery_less("wrong labels"),
+    of="recovered without the mean shift, behind right less behind wrong labels",
+    stands="open",
+    **MINUTES,
+)

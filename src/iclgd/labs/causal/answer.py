@@ -1,0 +1,74 @@
+"""The answer in words: what carries reading's effect, what training's layers have of it, which heads it needs."""
+
+import numpy as np
+
+from iclgd.labs.causal.tables import foremost, shown
+from iclgd.labs.causal.view import View, mean
+from iclgd.metrics.differences import difference
+from iclgd.report.numbers import number
+
+HALF = 0.5
+
+
+def answer(view: View) -> str:
+    return " ".join(filter(None, (reading(view), trained(view), taken_out(view))))
+
+
+def reading(view: View) -> str:
+    init, rate = view.spec.init[0], view.spec.rates[0]
+    places = (init, rate, "icl", "zero-shot", False)
+    single = view.layer_shares(*places, site="attention")
+    best = foremost(single)
+    if best is None:
+        return ""
+    null, noise = (
+        mean(view.layer_shares(*places, site="attention", null=name, layers="all"))
+        for name in ("other query", "random")
+    )
+    layer, most = best
+    alone = "One layer carries most of" if most.mean >= HALF else "No single layer carries half of"
+    return (
+        f"{alone} what reading does to the label margins: put into the zero-shot run at the prompt's last token, "
+        f"attention of layer {layer} of {single.shape[-1] - 1}, the foremost and chosen after the fact, carries "
+        f"{shown(most)}. The single layers add up to {shown(mean(single.sum(-1)))}; all together are reading itself; "
+        f"another query's update in all layers carries {shown(null)}, a random one as long {shown(noise)}."
+    )
+
+
+def trained(view: View) -> str:
+    """At the rate where training has most of reading's effect: chosen after the fact, and it says so."""
+    init = view.spec.init[0]
+    places = {"source": "gd", "into": "zero-shot", "of": "icl", "site": "attention", "layers": "all"}
+    known = {rate: mean(view.layer_shares(init, rate, centred=False, **places)) for rate in view.spec.rates}
+    known = {rate: one for rate, one in known.items() if np.isfinite(one.mean)}
+    if not known:
+        return "Finetuning diverged at every rate."
+    rate = max(known, key=lambda rate: known[rate].mean)
+    chosen = f" (of {len(known)} rates the one with most)" if len(known) > 1 else ""
+    centred = mean(view.layer_shares(init, rate, centred=True, **places))
+    back = foremost(view.layer_shares(init, rate, "icl", "gd", False, site="attention"))
+    also = (
+        ""
+        if back is None
+        else f" Into the finetuned model reading's foremost layer, {back[0]}, carries {shown(back[1])}."
+    )
+    return (
+        f"Training's attention at {rate:g}{chosen} carries {shown(known[rate])} of reading's effect in all layers "
+        f"together, {shown(centred)} without the shift that all queries share.{also}"
+    )
+
+
+def taken_out(view: View) -> str:
+    parts = []
+    for score in view.known_scores():
+        top, random = view.left(score), view.random_left(score).mean(0)
+        less = {"above": "less than", "below": "more than", "undecided": "not shown to be less than"}
+        than = less[difference(random, top).verdict]
+        few = number(view.as_damaging(score), 2)
+        parts.append(
+            f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads ({few} of the "
+            "random sets leave as little)"
+        )
+    if not parts:
+        return ""
+    return f"Left of reading's effect without the {view.spec.heads} foremost heads: {'; '.join(parts)}."

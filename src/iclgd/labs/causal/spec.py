@@ -1,0 +1,110 @@
+"""What `causal` is asked for, and the cells it is made of."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, model_validator
+
+from iclgd.errors import Refusal
+from iclgd.lab import Cell, Label, LabSpec
+from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, refuse_drawing, task_name, untrained_seed
+from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, Names, PromptSpec, Rates, Seeds, Spec, option, unique
+from iclgd.tasks.text import TASKS
+
+Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given)))), TASKS]
+OTHERS = ("kinds", "sentiment")  # the task whose prompt heads' means are taken from: the first that is not asked
+
+
+class CausalCell(Spec):
+    """One draw of demonstrations."""
+
+    model: ModelSpec
+    task: str = option("", "Task name or file; its content is part of the identity.", keyed=False)
+    episode: EpisodeSpec
+    prompt: PromptSpec
+
+
+class SwapCell(CausalCell):
+    """Layers of reading, of training and of neither, exchanged between their runs."""
+
+    rate: float
+
+
+class HeadsCell(CausalCell):
+    """Heads of reading put into the zero-shot run one by one; the foremost ones taken out, beside random ones."""
+
+    other: str = option("", "Task whose prompt means are taken over; its content is part of the identity.", keyed=False)
+    heads: int
+    sets: int
+
+
+class CausalSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
+    """What carries the effect of reading, and of training: layer by layer, head by head.
+
+    At the prompt's last token a layer's attention output, or the residual stream after it, is put from one run into
+    another: from reading into the zero-shot run and into the finetuned model, from that model into both others. How
+    much of the first run's label margins comes along? Then the heads that score highest as function-vector heads, as
+    induction heads and by their dual step are taken out, beside random heads of the same layers.
+    """
+
+    k: int = option(8, "Number of demonstrations.", ge=2)
+    queries: int = option(16, "Number of queries, or all there are.", ge=2)
+    task: Tasks = option(("sentiment",), "Tasks, separated by commas: names, task .yaml or episode .json files.")
+    other: str | None = option(
+        None, "Task over whose prompt heads' means are taken.  [default: kinds, or sentiment]", keyed=False
+    )
+    seeds: Seeds = option((0,), "How many draws of demonstrations, or which: 2,3,4.  [default: 1]")
+    init: Inits = option(("trained", "random"), "Weights, separated by commas: trained, random, embeddings.")
+    rates: Rates = option((0.01,), "Learning rates of finetuning the key and value projections.", min_length=1)
+    heads: int = option(10, "Number of heads that are taken out together.", ge=1)
+    sets: int = option(20, "Number of random sets of heads beside each set.", ge=2)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "task" in given:
+            refuse_drawing(unique(given["task"]) or (), given, cls)
+        return given
+
+    @model_validator(mode="after")
+    def _check_other(self) -> "CausalSpec":
+        if self.other is not None and self.other in self.task:
+            raise Refusal(f'`other` has to be another task than those asked for, and "{self.other}" is one of them.')
+        return self
+
+    @property
+    def task_titles(self) -> dict[str, str]:
+        """What tables call each task: a file's name without its folder."""
+        return {task: Path(task).stem if "/" in task else task for task in self.task}
+
+    def title(self) -> str:
+        return Path(self.task[0]).stem if len(self.task) == 1 else "tasks"
+
+    def cells(self) -> list[Cell]:
+        """Weight by weight, so that each model is loaded once; heads are taken out of the first weights alone."""
+        return [
+            cell
+            for init in self.init
+            for task in self.task
+            for seed in self.seeds
+            for cell in self._cells(init, task, seed)
+        ]
+
+    def _cells(self, init: Init, task: str, seed: int) -> list[Cell]:
+        base: dict[str, Any] = {
+            "model": self.model_spec(init, 0 if init == "trained" else untrained_seed(self.task_titles[task], seed)),
+            "task": task,
+            "episode": self.episode_spec(seed),
+            "prompt": self.prompt_spec(),
+        }
+        labels: dict[str, Label] = {"init": init, "task": task, "seed": seed}
+        group = f"{init} {task} {seed}"
+        found = [
+            Cell("causal", SwapCell(**base, rate=rate), {**labels, "part": "swaps", "rate": rate}, group)
+            for rate in self.rates
+        ]
+        if init == self.init[0]:
+            other = self.other or next(name for name in OTHERS if name != task)
+            spec = HeadsCell(**base, other=other, heads=self.heads, sets=self.sets)
+            found.append(Cell("causal", spec, {**labels, "part": "heads"}, group))
+        return found

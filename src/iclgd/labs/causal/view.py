@@ -1,0 +1,143 @@
+"""The cells of a study brought together: shares of an effect, by layer, by head, and without some heads."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from iclgd.labs.causal.spec import CausalSpec
+from iclgd.metrics.estimates import Estimate, estimate, estimates, share
+from iclgd.metrics.margins import Scores, effect, over_episodes, recovered
+from iclgd.study import Study
+
+PLACE = ("quantity", "init", "task", "seed", "part", "rate", "run", "source", "into", "site", "null", "layers")
+MORE = ("score", "draw", "by")
+SCORES = ("function vector", "induction", "dual step")
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A study of `causal`, its arrays found by their labels."""
+
+    study: Study
+
+    @property
+    def spec(self) -> CausalSpec:
+        assert isinstance(self.study.spec, CausalSpec)
+        return self.study.spec
+
+    @cached_property
+    def _index(self) -> dict[tuple[Any, ...], np.ndarray]:
+        return {tuple(one.labels.get(n) for n in (*PLACE, *MORE)): one.values for one in self.study.arrays()}
+
+    def one(self, **labels: Any) -> np.ndarray | None:
+        """The array with these labels and no others of those that place one; none where there is none."""
+        return self._index.get(tuple(labels.get(name) for name in (*PLACE, *MORE)))
+
+    def scores(self, **labels: Any) -> Scores | None:
+        return self.one(quantity="scores", **labels)
+
+    # layers
+
+    def layer_shares(
+        self, init: str, rate: float, source: str, into: str, centred: bool, of: str | None = None, **labels: Any
+    ) -> np.ndarray:
+        """How far another run's layer leads from one run to another, for each layer: (task, seed, query, layer).
+
+        1 is all the way from ``into`` to ``source``; ``of`` names another run whose way from ``into`` is meant.
+        With ``layers="all"`` there is no last axis.
+        """
+
+        def value(task: str, seed: int) -> np.ndarray | None:
+            place = {"init": init, "task": task, "seed": seed, "part": "swaps", "rate": rate}
+            found = self.scores(**place, source=source, into=into, **labels)
+            base, end = (self.scores(**place, run=name) for name in (into, of or source))
+            if found is None or base is None or end is None:
+                return None
+            if found.ndim == 2:
+                return recovered(effect(found, base), effect(end, base), centred)
+            return np.stack([recovered(effect(one, base), effect(end, base), centred) for one in found], -1)
+
+        return over_episodes(self.spec.task, self.spec.seeds, value)
+
+    # heads
+
+    def _of_heads(self, task: str, seed: int, **labels: Any) -> np.ndarray | None:
+        return self.one(init=self.spec.init[0], task=task, seed=seed, part="heads", **labels)
+
+    def head_shares(self, task: str, seed: int) -> np.ndarray | None:
+        """How much of reading's effect each head carries into the zero-shot run: (layer, head)."""
+        found = self._of_heads(task, seed, quantity="scores", by="head")
+        zero, icl = (self._of_heads(task, seed, quantity="scores", run=name) for name in ("zero-shot", "icl"))
+        if found is None or zero is None or icl is None:
+            return None
+        wanted = effect(icl, zero)
+        return np.array([[recovered(effect(one, zero), wanted, False).mean() for one in layer] for layer in found])
+
+    def head_scores(self, task: str, seed: int, score: str) -> np.ndarray | None:
+        return self._of_heads(task, seed, quantity="head score", score=score)
+
+    def rank_likeness(self, score: str) -> np.ndarray:
+        """Spearman's correlation over heads of a score and the share carried, a value an episode."""
+
+        def value(task: str, seed: int) -> np.ndarray | None:
+            one, other = self.head_shares(task, seed), self.head_scores(task, seed, score)
+            return None if one is None or other is None else np.array([stats.spearmanr(one.ravel(), other.ravel())[0]])
+
+        return over_episodes(self.spec.task, self.spec.seeds, value)
+
+    # heads taken out
+
+    def left(self, score: str, draw: int | None = None) -> np.ndarray:
+        """What is left of reading's effect without a set of heads: (task, seed, query)."""
+
+        def value(task: str, seed: int) -> np.ndarray | None:
+            pairs: list[dict[str, Any]] = [{}, {"score": score, "draw": draw}]
+            zero, zero_left = (self._of_heads(task, seed, quantity="scores", run="zero-shot", **one) for one in pairs)
+            icl, icl_left = (self._of_heads(task, seed, quantity="scores", run="icl", **one) for one in pairs)
+            if zero is None or icl is None or zero_left is None or icl_left is None:
+                return None
+            return recovered(effect(icl_left, zero_left), effect(icl, zero), False)
+
+        return over_episodes(self.spec.task, self.spec.seeds, value)
+
+    def random_left(self, score: str) -> np.ndarray:
+        """The same of every random set beside it: (set, task, seed, query)."""
+        return np.stack([self.left(score, draw) for draw in range(self.spec.sets)])
+
+    def right(self, score: str | None = None, draw: int | None = None) -> np.ndarray:
+        """1 where the answer behind the demonstrations is right, without a set of heads or with all."""
+
+        def value(task: str, seed: int) -> np.ndarray | None:
+            found = self._of_heads(task, seed, quantity="scores", run="icl", score=score, draw=draw)
+            answers = self._of_heads(task, seed, quantity="answers")
+            return None if found is None or answers is None else (found.argmax(-1) == answers).astype(float)
+
+        return over_episodes(self.spec.task, self.spec.seeds, value)
+
+    def as_damaging(self, score: str) -> float:
+        """The share of random sets, over all episodes, that leave no more than the foremost heads do."""
+        top, random = (np.nanmean(one, -1) for one in (self.left(score), self.random_left(score)))
+        known = np.isfinite(top)
+        return float((random <= top)[:, known].mean())
+
+    def known_scores(self) -> list[str]:
+        return [name for name in SCORES if np.isfinite(self.left(name)).any()]
+
+
+NAN = float("nan")
+NOTHING = Estimate(NAN, NAN, NAN, NAN, 0, 0, 0, "none")
+
+
+def mean(values: np.ndarray) -> Estimate:
+    return estimate(values) if np.isfinite(values).any() else NOTHING
+
+
+def shares(values: np.ndarray) -> Estimate:
+    return share(values) if np.isfinite(values).any() else NOTHING
+
+
+def by_layer(values: np.ndarray) -> list[Estimate]:
+    return estimates(values) if np.isfinite(values).any() else []

@@ -1,0 +1,43 @@
+"""What happens to label margins: the change that one thing makes, and how much of it another brings about."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+Scores = np.ndarray  # (query, label): log p of the label words
+
+
+def effect(one: Scores, base: Scores) -> Scores:
+    """What changed in the label margins: log p less its mean over labels, minus the same before."""
+    change = one - base
+    return change - change.mean(-1, keepdims=True)
+
+
+def recovered(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
+    """Σ⟨found, wanted⟩ / Σ⟨wanted, wanted⟩ over queries: 1 where an effect is brought back in full, 0 for noise.
+
+    ``centred``: after the mean over queries is taken off both, so that a shift that is the same for every query counts
+    for nothing. A value for each query, whose mean is that ratio: each query enters by its first-order effect on it
+    (Taylor linearisation, Woodruff 1971), so that the values' spread is the ratio's.
+    """
+    if centred:
+        found, wanted = found - found.mean(0), wanted - wanted.mean(0)
+    part, whole = (found * wanted).sum(-1), (wanted * wanted).sum(-1)
+    if not whole.sum() > 0:
+        return np.full(len(part), np.nan)
+    ratio = part.sum() / whole.sum()
+    return ratio + (part - ratio * whole) / whole.mean()
+
+
+def over_episodes(
+    tasks: Sequence[str], seeds: Sequence[int], value: Callable[[str, int], np.ndarray | None]
+) -> np.ndarray:
+    """Values of every episode's queries side by side, (task, seed, query, …); nan where an episode has none."""
+    found = {(task, seed): value(task, seed) for task in tasks for seed in seeds}
+    known = [one for one in found.values() if one is not None]
+    width, rest = max((len(one) for one in known), default=0), known[0].shape[1:] if known else ()
+    values = np.full((len(tasks), len(seeds), width, *rest), np.nan)
+    for (task, seed), one in found.items():
+        if one is not None:
+            values[list(tasks).index(task), list(seeds).index(seed), : len(one)] = one
+    return values

@@ -1,0 +1,130 @@
+"""What the page of `causal` says of studies whose numbers are known."""
+
+import numpy as np
+from planted_causal import ANSWERS, LAYERS, Plant, planted
+
+from iclgd.labs.causal import tables
+from iclgd.labs.causal.answer import answer
+from iclgd.labs.causal.figures import draw_layers
+from iclgd.labs.causal.page import page
+from iclgd.labs.causal.view import View
+
+
+def rows(table) -> dict[str, list[str]]:
+    return {str(row[0]).strip(): [str(entry) for entry in row[1:]] for row in table.rows}
+
+
+def test_shares_are_those_that_were_planted():
+    view = planted(seeds=3)
+    found = view.layer_shares("trained", 0.01, "icl", "zero-shot", False, site="attention")
+    assert found.shape == (1, 3, len(ANSWERS), LAYERS)
+    np.testing.assert_allclose(found.mean((0, 1, 2)), (0.1, 0.1, 0.5, 0.1))
+    whole = view.layer_shares("trained", 0.01, "gd", "zero-shot", False, site="attention", layers="all")
+    np.testing.assert_allclose(whole.mean(), 1)
+    np.testing.assert_allclose(
+        view.layer_shares("trained", 0.01, "gd", "zero-shot", False, "icl", site="attention", layers="all").mean(),
+        0.5,
+        atol=0.02,
+    )  # training goes half of reading's way
+
+
+def test_layers_have_their_foremost_their_sum_and_where_half_of_it_is():
+    found = rows(tables.layers(planted(seeds=3)))
+    assert found["icl into zero-shot"][0] == "2"
+    assert found["icl into zero-shot"][1].startswith(".50")
+    assert found["icl into zero-shot"][2].startswith(".80")
+    assert found["icl into zero-shot"][3].startswith("1.00")
+    assert found["icl into zero-shot"][4] == "2 of 3"
+    assert found["another query's update"][3].startswith(".60")
+    assert found["random, as long"][4] == "n/a"
+    assert set(found) >= {"gd into icl 0.01", "icl into gd 0.01", "zero-shot into icl", "icl into zero-shot, random"}
+
+
+def test_swaps_without_training_are_not_repeated_for_every_rate():
+    names = [str(row[0]) for row in tables.layers(planted(rates="0.01,0.1", init="trained")).rows]
+    assert names.count("icl into zero-shot") == names.count("zero-shot into icl") == 1
+    assert {"gd into zero-shot 0.01", "gd into zero-shot 0.1"} <= set(names)
+
+
+def test_training_is_measured_along_reading_and_reading_along_training():
+    found = rows(tables.training(planted(seeds=3)))
+    assert found["gd's layers, icl's effect, 0.01"][0].startswith(".5")
+    assert found["icl's layers, gd's effect, 0.01"][0].startswith("2.0")
+
+
+def test_what_is_left_is_of_the_effect_and_beside_random_sets():
+    view = planted(seeds=3)
+    np.testing.assert_allclose(view.left("function vector").mean(), 0.2)
+    np.testing.assert_allclose(view.random_left("induction").mean((1, 2, 3)), [0.7, 0.75, 0.8, 0.85, 0.9])
+    found = rows(tables.ablated(view))
+    assert found["10 by function vector"][1].startswith(".20")
+    assert found["10 by function vector"][2] == ".80 [.70 .90]"
+    assert found["10 by function vector"][3].startswith(".60")
+    assert found["10 by function vector"][4] == ".00"
+    assert found["10 by dual step"][4] == "1.00"
+    assert found["10 by induction"][4] == ".60"
+
+
+def test_heads_are_listed_by_what_they_carry_with_rank_correlations():
+    table = tables.heads(planted(seeds=2))
+    assert str(table.rows[0][0]) == "layer 3, head 2"
+    assert [str(entry) for entry in table.rows[0][1:]] == [".110", ".110", "-.110", ".110"]
+    assert len(table.rows) == 11
+    assert [str(entry)[:5] for entry in table.rows[-1][2:]] == ["1.00 ", "-1.00", "1.00 "]
+
+
+def test_the_answer_says_what_carries_it_and_what_is_left():
+    found = answer(planted(seeds=3))
+    assert found.startswith("One layer carries most of what reading does to the label margins")
+    assert "attention of layer 2 of 3" in found
+    assert "function vector, less than the .80" in found
+    assert "induction, not shown to be less than" in found
+    assert "dual step, more than" in found
+    assert "(.00 of the random sets leave as little)" in found
+    assert "(1.00 of the random sets leave as little)" in found
+    none = answer(planted(Plant(layers=(0.1, 0.2, 0.3, 0.1)), seeds=3))
+    assert none.startswith("No single layer carries half of what reading does")
+
+
+def test_one_seed_shows_nothing_to_be_less():
+    assert "less than" in answer(planted(seeds=1))
+    assert answer(planted(seeds=1)).count("not shown to be less than") == 3
+
+
+def test_training_that_diverged_everywhere_is_said():
+    plant = Plant()
+    plant.diverged = True
+    view = planted(plant)
+    assert "Finetuning diverged at every rate." in answer(view)
+    assert rows(tables.layers(view))["gd into zero-shot 0.01"] == ["n/a"] * 5
+    assert rows(tables.training(view))["gd's layers, icl's effect, 0.01"] == ["n/a"] * 4
+    draw_layers(view)
+
+
+def test_the_page_has_every_section_and_says_what_was_run():
+    shown = page(planted(seeds=2, task="sentiment,kinds").study)
+    assert shown.subtitle == "smollm2-135m · sentiment, kinds · k = 8 · 2 seeds × 12 queries · float32"
+    titles = [section.title for section in shown.sections]
+    assert titles == ["Layers exchanged", "By layer", "Training and reading", "Heads taken out", "Heads put in"]
+
+
+def test_the_figure_draws_every_swap_and_the_nulls():
+    made = draw_layers(planted(seeds=2))
+    lines = {line.get_label(): line.get_ydata() for line in made.axes[0].get_lines()}
+    np.testing.assert_allclose(lines["icl into zero-shot"], (0.1, 0.1, 0.5, 0.1))
+    np.testing.assert_allclose(lines["icl into zero-shot, other query"], (0.06, 0.06, 0.3, 0.06))
+    np.testing.assert_allclose(lines["icl into zero-shot, random"], 0, atol=1e-12)
+    assert {f"{a} into {b}" for a, b in (("gd", "icl"), ("zero-shot", "icl"), ("icl", "gd"))} <= set(lines)
+
+
+def test_a_model_whose_values_are_hidden_has_two_scores():
+    class Hidden(Plant):
+        def __call__(self, cell):
+            found = super().__call__(cell)
+            kept = [one for one in found.arrays if one.labels.get("score") != "dual step"]
+            return type(found)(found.facts, kept)
+
+    view: View = planted(Hidden(), seeds=2)
+    assert view.known_scores() == ["function vector", "induction"]
+    assert "dual step" not in answer(view)
+    assert len(tables.ablated(view).rows) == 3
