@@ -79,7 +79,7 @@ class Watch:
 
     def _functions(self, *parts: dict[int, CodeType]) -> list[str]:
         root = f"{self.source}/"
-        names = {(code.co_filename, code.co_firstlineno) for part in parts for code in part.values()}
+        names = {(code.co_filename, code.co_firstlineno) for part in parts for code in list(part.values())}
         ours = [(name, line) for name, line in names if name.startswith(root) and name.endswith(".py")]  # no template
         return sorted({function_at(Path(name), line, self.source) for name, line in ours})
 
