@@ -32,6 +32,7 @@ UNASKED = {
         "floor": True,
     },
     "trace": ASKED | {"dtype": "float32", "k": 32, "queries": 100, "init": "trained", "init_seed": 0},
+    "exits": ASKED | {"dtype": "float32", "k": 8, "queries": 40, "init": "trained", "init_seed": 0},
     "dual check": ASKED | {"dtype": "float64", "k": 8, "queries": 4},
     "dual bound": ASKED | {"dtype": "float64", "k": 24, "queries": 2, "held": 8},
     "dual modify": ASKED | {"dtype": "float32", "k": 16, "queries": 100},
@@ -62,6 +63,7 @@ WITH = {"dual modify": {"modifications": "plain"}, "dual train": {"arms": "plain
 SMALLEST = {
     "compare": {"k": 1, "queries": 1, "query_seed": 0, "batch_tokens": 1},
     "trace": {"k": 1, "queries": 1, "query_seed": 0, "seed": 0, "init_seed": 0},
+    "exits": {"k": 1, "queries": 1, "query_seed": 0, "seed": 0, "init_seed": 0},
     "dual check": {"k": 1, "queries": 1, "seed": 0},
     "dual bound": {"queries": 1, "held": 1},
     "dual modify": {"k": 1, "queries": 1},
