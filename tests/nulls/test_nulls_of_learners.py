@@ -208,12 +208,12 @@ def test_a_contrast_needs_both_of_its_trainings(bench, null, diverged, monkeypat
 
 
 def test_weight_noise_is_another_one_for_every_parameter_and_every_seed(bench, monkeypatch):
-    run, drawn = bench.learned("gd", LEARNER), []
+    run, zero, drawn = bench.learned("gd", LEARNER), bench.zero, []
     original = untrained.normal
     monkeypatch.setattr(
         untrained, "normal", lambda shape, seed, device: drawn.append(seed) or original(shape, seed, device)
     )
-    monkeypatch.setattr(untrained.Predictor, "trace", lambda *_: bench.zero)
+    monkeypatch.setattr(untrained.Predictor, "trace", lambda *_: zero)
     slots = len(run.change)
     for seed in (0, 1, 2, slots, slots + 1):
         monkeypatch.setattr(bench, "seed", seed)
