@@ -27,7 +27,7 @@ def reasons(tree: Path) -> Callable[[Mutant], str]:
     known = yaml.safe_load((tree / "tests/mutation/equivalents.yaml").read_text(encoding="utf-8"))
     same = {(one["file"], one["was"], one["becomes"]): one["why"] for one in known["same"]}
     guard = re.compile(rf"\b({'|'.join(known['guards'])})=True")
-    look = re.compile(rf"\b({'|'.join(known['looks'])})=\s*-?[\d.]+")
+    look = re.compile(rf"\b({'|'.join(known['looks'])})(?:=|\": )\s*-?[\d.]+")
     stream = re.compile(rf"\b({'|'.join(known['draws'])})\([^()]*\)")
     sizes = "|".join(known["sizes"])
     size = re.compile(rf"\b((?:{sizes})(?:, (?:{sizes}))*(?:: int)? ?=)(?: *-?[\d.]+\b,?)+")

@@ -79,6 +79,7 @@ def test_equivalents_are_looks_guards_and_what_is_named_with_its_reason(root):
     assert of("zip(a, b, strict=True)", "zip(a, b, strict=False)")
     assert not of("zip(a, b, strict=False)", "zip(a, c, strict=False)")
     assert of("plot(y, linewidth=1.5)", "plot(y, linewidth= 2.5)", "import matplotlib")
+    assert of('"axes.linewidth": 0.8,', '"axes.linewidth": 1.8,', "import matplotlib")
     assert not of("plot(y, linewidth=1.5)", "plot(y, linewidth= 2.5)", "import torch")
     assert not of("plot(y, x=1.5)", "plot(y, x= 2.5)", "import matplotlib")
 
