@@ -2,9 +2,10 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import jaxtyping
 import pytest
 
 from iclgd.claims.claim import CLAIMS
@@ -38,6 +39,15 @@ def by_cells(names: Sequence[str]) -> dict[str, list[str]]:
 GROUPS = by_cells(SECONDS)
 
 
+@pytest.fixture
+def _without_shape_checks() -> Iterator[None]:
+    """They are half of the time here, and all other tests have them."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.usefixtures("_without_shape_checks")
 @pytest.mark.parametrize("group", GROUPS)
 def test_claims_that_take_seconds_are_as_the_ledger_says(tmp_path, group):
     start = time.process_time()
