@@ -1,12 +1,14 @@
 """How many small faults the tests of the default run notice, package by package (`make mutants`).
 
 python tests/mutants.py --package metrics,src/iclgd/report/numbers.py --sample 200 -j 14 --out FILE
+python tests/mutants.py --package metrics --again --out FILE
 
 First the test files of a package are run once on the tree as it is, to learn which tests enter which functions
 (mutation/watched.py; kept in build/mutants until a source changes). Then each mutant of a seeded sample
 (mutation/mutated.py) is put into a copy of the tree, and the tests that enter the changed function run on it, the quick
 ones first, until one fails. A package's row in FILE is replaced, the others stay. Mutants that no test could tell from
-the original are named, each with the reason, in mutation/equivalents.yaml.
+the original are named, each with the reason, in mutation/equivalents.yaml. With --again only those that survived in
+FILE are judged once more, as after a test was written: what was noticed before is taken to be noticed still.
 """
 
 import argparse
@@ -23,7 +25,7 @@ from typing import Any
 
 from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
-from mutation.mutated import Mutant, drawn
+from mutation.mutated import Mutant, drawn, found_again
 from mutation.watched import Chosen, Watch, function_at
 
 SOURCE = "src/iclgd"
@@ -31,9 +33,17 @@ KEPT = ROOT / "build/mutants"
 PATIENCE, SLOWER = 20, 5  # seconds, and how many times its usual time a run of tests may take
 SEED = 0
 OPTIONS, GOLDEN = "labs/test_options_of_labs.py", "golden/test_golden.py"
+# experiments behind claims, which claims judge: a package of their own, wherever they lie
+IDENTITIES = (
+    "metrics/identities.py",
+    "nulls/identities.py",
+    "labs/dual/identities.py",
+    "labs/dual/modified_identities.py",
+    "small/identities",
+)
 # package: the tests that are about it
 PACKAGES = {
-    "metrics": ("metrics", "labs/compare/test_compare_page.py", "labs/compare/test_compare_run.py"),
+    "metrics": ("metrics", "nulls", "labs/compare/test_compare_page.py", "labs/compare/test_compare_run.py"),
     "learners": ("learners", GOLDEN),
     "nulls": ("nulls", "metrics/test_nulls.py", "labs/compare/test_compare_run.py", GOLDEN),
     "labs/compare": ("labs/compare", OPTIONS, "cli/test_compare_command.py", GOLDEN),
@@ -44,19 +54,34 @@ PACKAGES = {
     "labs/implicit": ("labs/implicit", OPTIONS),
     "labs/exits": ("labs/exits", OPTIONS),
     "labs/identities": ("labs/identities", OPTIONS),
+    "identities": ("labs/identities", "labs/dual/test_dual_identities.py", "claims/test_seconds.py"),
     "report": ("report", "test_study.py"),
     "store": ("store", "test_running.py", "engine"),
 }
-Tests = dict[str, dict[str, Any]]  # by their names: seconds, passed, functions, modules
+Tests = dict[str, dict[str, Any]]  # by their names: seconds, passed, functions, later, modules
 
 
 def package_of(name: str) -> str:
     """The package that a name or a path of a source means."""
     inside = name.rstrip("/").removeprefix(f"{SOURCE}/")
-    found = [package for package in PACKAGES if inside == package or inside.startswith(f"{package}/")]
+    if inside == "identities" or _below(inside, IDENTITIES):
+        return "identities"
+    found = [package for package in PACKAGES if _below(inside, [package])]
     if not found or not (ROOT / SOURCE / inside).exists():
         sys.exit(f'mutants.py: no package "{name}": {", ".join(PACKAGES)}, or a path in one of them.')
     return found[0]
+
+
+def _below(inside: str, parts: Iterable[str]) -> bool:
+    return any(inside == part or inside.startswith(f"{part}/") for part in parts)
+
+
+def sources_of(name: str, tree: Path) -> list[str]:
+    """The files that a package or a path stands for; identities count in no other package than theirs."""
+    parts = IDENTITIES if name == "identities" else (name,)
+    files = files_of(tree, [f"{SOURCE}/{part}" for part in parts], "*.py")
+    package = package_of(name)
+    return [file for file in files if package_of(file) == package]
 
 
 def files_of(tree: Path, parts: Iterable[str], pattern: str) -> list[str]:
@@ -108,11 +133,20 @@ def _watch(file: str, place: Path) -> Job:
 
 
 def tests_of(mutant: Mutant, tests: Tests, tree: Path) -> list[str]:
-    """Tests that enter the changed function, or import what a mutant outside of functions changes; quick ones first."""
+    """Tests that enter the changed function, or import what a mutant outside of functions changes; quick ones first.
+
+    Behind them those that may use what it computed for a test before them.
+    """
     where = function_at(tree / mutant.file, mutant.line, tree / SOURCE, decorators=False)
-    field = "functions" if ":" in where else "modules"
-    names = [name for name, test in tests.items() if test["passed"] and where in test[field]]
-    return sorted(names, key=lambda name: tests[name]["seconds"])
+    passed = {name: test for name, test in tests.items() if test["passed"]}
+    if ":" not in where:
+        return _quick_first({name: test for name, test in passed.items() if where in test["modules"]})
+    own = {name: test for name, test in passed.items() if where in test["functions"]}
+    return _quick_first(own) + _quick_first({name: test for name, test in passed.items() if where in test["later"]})
+
+
+def _quick_first(tests: Tests) -> list[str]:
+    return sorted(tests, key=lambda name: float(tests[name]["seconds"]))
 
 
 # mutants
@@ -142,11 +176,29 @@ def judged(mutant: Mutant, tests: Tests, tree: Path) -> Job:
 
 
 def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> dict[str, Any]:
-    tests = watched(files_of(tree, (f"tests/{part}" for part in PACKAGES[package_of(name)]), "test_*.py"), tree, copies)
-    sources = files_of(tree, [f"{SOURCE}/{name}"], "*.py")
-    control(sources[0], tests, tree, copies)
-    why = reasons(tree)
+    sources = sources_of(name, tree)
     mutants = list(islice(drawn(tree, sources, SEED), sample))
+    return fates_of(mutants, tests_for(name, sources[0], tree, copies), tree, copies)
+
+
+def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Path]) -> dict[str, Any]:
+    """A package's count with its survivors judged once more; those whose code is gone are out of the count."""
+    mutants = [mutant for one in before["survivors"] if (mutant := found_again(tree, one))]
+    found = fates_of(mutants, tests_for(name, sources_of(name, tree)[0], tree, copies), tree, copies)
+    gone = len(before["survivors"]) - len(mutants)
+    added = {part: before[part] + found[part] for part in ("killed", "timeout", "equivalent")}
+    return {**found, "mutants": before["mutants"] - gone, **added}
+
+
+def tests_for(name: str, source: str, tree: Path, copies: list[Path]) -> Tests:
+    files = files_of(tree, (f"tests/{part}" for part in PACKAGES[package_of(name)]), "test_*.py")
+    tests = watched(files, tree, copies)
+    control(source, tests, tree, copies)
+    return tests
+
+
+def fates_of(mutants: list[Mutant], tests: Tests, tree: Path, copies: list[Path]) -> dict[str, Any]:
+    why = reasons(tree)
     fates: Counter[str] = Counter()
     survivors = []
     for mutant, fate in in_parallel((judged(m, tests, tree) for m in mutants if not why(m)), copies):
@@ -193,9 +245,12 @@ def row(found: dict[str, Any]) -> Iterable[Any]:
     return [*counts, len(found["equivalent"]), f"{noticed / could:.0%}" if could else "–"]
 
 
+def kept(out: Path) -> dict[str, dict[str, Any]]:
+    return json.loads(out.read_text(encoding="utf-8"))["packages"] if out.is_file() else {}
+
+
 def written(out: Path, packages: dict[str, dict[str, Any]]) -> None:
-    before = json.loads(out.read_text(encoding="utf-8"))["packages"] if out.is_file() else {}
-    together = before | packages
+    together = kept(out) | packages
     order = [name for name in PACKAGES if name in together] + sorted(together.keys() - PACKAGES.keys())
     out.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record({name: together[name] for name in order}), ensure_ascii=False, indent=1)
@@ -206,18 +261,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--package", default=",".join(PACKAGES), help="packages or paths in them, between commas")
     parser.add_argument("--sample", type=int, default=200, help="mutants a package, drawn by a seed")
+    parser.add_argument("--again", action="store_true", help="only what survived in the record")
     parser.add_argument("-j", type=int, default=os.cpu_count(), dest="jobs", help="how many run at a time")
     parser.add_argument("--out", type=Path, default=KEPT / "mutants.json", help="counts and survivors, as JSON")
     asked = parser.parse_args()
     names = [name.rstrip("/").removeprefix(f"{SOURCE}/") for name in asked.package.split(",")]
     for name in names:
         package_of(name)
+        if asked.again and name not in kept(asked.out):
+            sys.exit(f'mutants.py: "{name}" is not counted in {asked.out} yet: leave out --again.')
     warm()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree, *copies = copied(Path(folder), asked.jobs + 1)  # the first stays as it is
         for name in names:
             print(name, flush=True)
-            found = counted(name, asked.sample, tree, copies)
+            if asked.again:
+                found = counted_again(name, kept(asked.out)[name], tree, copies)
+            else:
+                found = counted(name, asked.sample, tree, copies)
             written(asked.out, {name: found})
             print(" ".join(map(str, (name, *row(found)))), flush=True)
 

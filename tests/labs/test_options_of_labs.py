@@ -39,6 +39,7 @@ UNASKED = {
     | {"task": ("sentiment",), "k": 8, "queries": 16, "seeds": (0,), "init": ("trained", "random"), "other": None}
     | {"rates": (0.01,), "heads": 10, "sets": 20},
     "trace": ASKED | {"dtype": "float32", "k": 32, "queries": 100, "init": "trained", "init_seed": 0},
+    "exits": ASKED | {"dtype": "float32", "k": 8, "queries": 40, "init": "trained", "init_seed": 0},
     "dual check": ASKED | {"dtype": "float64", "k": 8, "queries": 4},
     "dual bound": ASKED | {"dtype": "float64", "k": 24, "queries": 2, "held": 8},
     "dual modify": ASKED | {"dtype": "float32", "k": 16, "queries": 100},
@@ -80,6 +81,7 @@ SMALLEST = {
     "implicit": {"k": 1, "queries": 2, "ridge": 0, "exact": 2, "tokens": 0},
     "causal": {"k": 2, "queries": 2, "heads": 1, "sets": 2},
     "trace": {"k": 1, "queries": 1, "query_seed": 0, "seed": 0, "init_seed": 0},
+    "exits": {"k": 1, "queries": 1, "query_seed": 0, "seed": 0, "init_seed": 0},
     "dual check": {"k": 1, "queries": 1, "seed": 0},
     "dual bound": {"queries": 1, "held": 1},
     "dual modify": {"k": 1, "queries": 1},

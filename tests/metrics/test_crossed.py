@@ -86,6 +86,22 @@ def test_one_seed_gives_students_interval_and_p_value_over_queries():
     assert p_value(found) == pytest.approx(stats.ttest_1samp(values[0], 0).pvalue, rel=1e-9)
 
 
+def test_one_seed_has_no_spread_of_seeds_and_one_query_none_of_queries():
+    values = np.array([0.1, 0.2, 0.4, 0.7])  # their distances from the mean do not cancel to the last bit
+    assert spread(values[None, :, None]).by_seed.tolist() == [0]
+    found = spread(values[:, None, None])
+    assert found.total.tolist() == found.by_seed.tolist()
+
+
+def test_what_is_not_known_at_all_is_divided_by_nothing():
+    values = np.full((2, 3, 2), np.nan)
+    values[:, :, 1] = [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]
+    with np.errstate(all="raise"):
+        found = spread(values)
+    assert np.isnan(found.mean).tolist() == [True, False]
+    assert found.by_seed.tolist() == [0, 0]
+
+
 def test_below_two_values_there_is_no_interval_and_no_p_value():
     for values in ([[0.3]], [[np.nan, 0.3]], [[np.nan], [0.3]], [[np.nan]]):
         found = spread(np.array(values)[..., None])

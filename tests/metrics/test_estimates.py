@@ -177,6 +177,24 @@ def test_answers_that_are_all_alike_count_once_a_query_or_once_a_task():
     assert share(np.ones((6, 3, 20))).low == pytest.approx(wanted.low)
 
 
+def test_two_queries_whose_answers_are_all_alike_count_twice_however_many_seeds_gave_them():
+    wanted = stats.binomtest(2, 2).proportion_ci(0.95, method="wilson")
+    assert share(np.ones((3, 2))).low == pytest.approx(wanted.low)
+    wanted = stats.binomtest(3, 3).proportion_ci(0.95, method="wilson")
+    assert share(np.ones((3, 1))).low == pytest.approx(wanted.low)
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+def test_the_seeds_spread_is_that_of_their_means_with_one_degree_of_freedom_less(seeds):
+    values = drawn((seeds, 7))
+    assert estimate(values).seed_std == pytest.approx(np.std(values.mean(1), ddof=1))
+
+
+def test_one_seed_is_not_divided_by_the_seeds_beside_it():
+    with np.errstate(all="raise"):
+        assert math.isnan(estimate(drawn((1, 5))).seed_std)
+
+
 def test_a_share_of_nothing_has_no_interval():
     assert math.isnan(share([[np.nan, np.nan]]).low)
     assert math.isnan(share([[1.0]]).low)

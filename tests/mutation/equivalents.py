@@ -2,8 +2,10 @@
 
 `looks` are keyword arguments that change how a picture looks and nothing that it says (a line's width): a number there
 is not tested in modules that draw. `guards` are keyword arguments that, when True, assert what holds by construction
-(zip's strict, a dataclass's frozen): turning one off is not noticed. `same` are single mutants that do what the
-original does, each with the reason.
+(zip's strict, a dataclass's frozen): turning one off is not noticed, nor is what is imported for annotations only.
+`draws` are, in identities, the calls whose numbers only choose a random stream, and `sizes` the names of how much is
+drawn: an identity holds on any draw of any size. `same` are single mutants that do what the original does, each with
+the reason.
 """
 
 import re
@@ -16,6 +18,8 @@ from mutation.mutated import Mutant
 
 LOOKS = "changes how a picture looks, and nothing that it says"
 GUARDS = "turns off a check of what holds by construction"
+TYPES = "imports what only annotations name, or leaves it"
+DRAWS = "draws other numbers, or more of them: an identity holds on any draw"
 
 
 def reasons(tree: Path) -> Callable[[Mutant], str]:
@@ -23,13 +27,22 @@ def reasons(tree: Path) -> Callable[[Mutant], str]:
     known = yaml.safe_load((tree / "tests/mutation/equivalents.yaml").read_text(encoding="utf-8"))
     same = {(one["file"], one["was"], one["becomes"]): one["why"] for one in known["same"]}
     guard = re.compile(rf"\b({'|'.join(known['guards'])})=True")
-    look = re.compile(rf"\b({'|'.join(known['looks'])})=\s*-?[\d.]+")
+    look = re.compile(rf"\b({'|'.join(known['looks'])})(?:=|\": )\s*-?[\d.]+")
+    stream = re.compile(rf"\b({'|'.join(known['draws'])})\([^()]*\)")
+    sizes = "|".join(known["sizes"])
+    size = re.compile(rf"\b((?:{sizes})(?:, (?:{sizes}))*(?:: int)? ?=)(?: *-?[\d.]+\b,?)+")
 
     def why(mutant: Mutant) -> str:
         if mutant.name in same:
             return same[mutant.name]
         if guard.sub(r"\1=False", mutant.was) == guard.sub(r"\1=False", mutant.becomes):
             return GUARDS
+        if mutant.was == "if TYPE_CHECKING:":
+            return TYPES
+        if "identities" in mutant.file:
+            drawn = [size.sub(r"\1", stream.sub(r"\1", lines)) for lines in (mutant.was, mutant.becomes)]
+            if drawn[0] == drawn[1]:
+                return DRAWS
         alike = look.sub(r"\1", mutant.was) == look.sub(r"\1", mutant.becomes)
         return LOOKS if alike and "matplotlib" in mutant.source else ""
 

@@ -1,5 +1,6 @@
 """Runs of tests in copies of the tree, each a fork of one process that has imported all that takes seconds."""
 
+import gc
 import importlib
 import os
 import shutil
@@ -21,6 +22,7 @@ torch torch._dynamo torch.func transformers transformers.modeling_utils transfor
 transformers.models.llama.modeling_llama transformers.models.gpt2.modeling_gpt2 tokenizers.implementations networkx
 safetensors.torch scipy.stats scipy.optimize pandas matplotlib.pyplot matplotlib.backends.backend_svg pydantic.main
 jinja2 beartype beartype.vale jaxtyping automata.fa.dfa automata.fa.nfa sympy click rich.console rich.table
+anyio.pytest_plugin anyio._backends._asyncio pytest_timeout
 """
 NOT_COPIED = (".git", ".venv", "build", "runs", "__pycache__", "*.egg-info", ".*_cache", ".hypothesis", "shared")
 
@@ -38,6 +40,7 @@ def warm() -> None:
         with suppress(ImportError):  # then the tests that need it say so
             importlib.import_module(module)
     sys.modules["torch"].set_num_threads(1)
+    gc.freeze()  # a child that looks for garbage, as pytest does when it ends, need not look there
 
 
 def copied(folder: Path, number: int) -> list[Path]:
@@ -113,5 +116,5 @@ def pytest_run(files: Iterable[str], plugin: Any, *more: str) -> int:
     )
     settings.register_profile("mutants", quick)
     settings.load_profile("mutants")
-    always = ["-q", "-p", "no:cacheprovider", "-o", "addopts=", "-m", "not slow", "--tb=line"]
+    always = ["-q", "-p", "no:cacheprovider", "-o", "addopts=", "-m", "not slow", "--tb=line", "--assert=plain"]
     return int(pytest.main([*always, *more, *files], plugins=[plugin]))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import parso
 from cosmic_ray.ast import ast_nodes
@@ -76,6 +77,20 @@ def drawn(root: Path, files: list[str], seed: int) -> Iterator[Mutant]:
                     yield mutant
                     break
         waiting = [ways for ways in waiting if ways]
+
+
+def found_again(root: Path, said: dict[str, Any]) -> Mutant | None:
+    """The mutant that a record names by file, line, was and becomes; None where its code is gone."""
+    file = str(said["file"])
+    if not (root / file).is_file():
+        return None
+    lines, was = (root / file).read_text(encoding="utf-8").splitlines(), said["was"].splitlines()
+    near = [change for change in changes(root, file) if lines[change.start[0] - 1].strip() in was]
+    for change in sorted(near, key=lambda change: abs(change.start[0] - said["line"])):
+        mutant = mutated(root, change)
+        if mutant and mutant.name == (file, said["was"], said["becomes"]):
+            return mutant
+    return None
 
 
 def mutated(root: Path, change: Change) -> Mutant | None:

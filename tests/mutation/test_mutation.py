@@ -1,5 +1,9 @@
 """The count of mutants: what is drawn, what is left out, and which tests are asked."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +11,7 @@ import pytest
 pytest.importorskip("cosmic_ray", reason="the mutation tool is an extra: pip install iclgd[mutants]")
 
 from mutation.equivalents import reasons
-from mutation.mutated import Mutant, changes, drawn
+from mutation.mutated import Mutant, changes, drawn, found_again
 from mutation.watched import function_at
 
 SOURCE = '''"""A module."""
@@ -62,7 +66,8 @@ def test_a_line_belongs_to_its_function_and_a_decorators_line_to_the_module(root
 
 def test_equivalents_are_looks_guards_and_what_is_named_with_its_reason(root):
     named = (
-        "looks: [linewidth]\nguards: [strict]\nsame:\n- {file: a.py, was: x = 1, becomes: x = 2, why: it is not read}\n"
+        "looks: [linewidth]\nguards: [strict]\ndraws: [default_rng]\nsizes: [DIM, queries]\nsame:\n"
+        "- {file: a.py, was: x = 1, becomes: x = 2, why: it is not read}\n"
     )
     (root / "tests/mutation/equivalents.yaml").write_text(named, encoding="utf-8")
     why = reasons(root)
@@ -74,8 +79,105 @@ def test_equivalents_are_looks_guards_and_what_is_named_with_its_reason(root):
     assert of("zip(a, b, strict=True)", "zip(a, b, strict=False)")
     assert not of("zip(a, b, strict=False)", "zip(a, c, strict=False)")
     assert of("plot(y, linewidth=1.5)", "plot(y, linewidth= 2.5)", "import matplotlib")
+    assert of('"axes.linewidth": 0.8,', '"axes.linewidth": 1.8,', "import matplotlib")
     assert not of("plot(y, linewidth=1.5)", "plot(y, linewidth= 2.5)", "import torch")
     assert not of("plot(y, x=1.5)", "plot(y, x= 2.5)", "import matplotlib")
+
+
+def test_an_identitys_draws_and_sizes_are_equivalent_in_identities_alone(root):
+    named = "looks: [linewidth]\nguards: [strict]\ndraws: [default_rng]\nsizes: [DIM, queries]\nsame: []\n"
+    (root / "tests/mutation/equivalents.yaml").write_text(named, encoding="utf-8")
+    why = reasons(root)
+
+    def of(was: str, becomes: str, file: str = "metrics/identities.py") -> str:
+        return why(Mutant(file, 1, was, becomes, ""))
+
+    for was, becomes in (
+        ("default_rng([seed, 42])", "default_rng([seed, 41])"),
+        ("default_rng([seed, 42])", "default_rng([not seed, 42])"),
+        ("DIM, queries = 40, 20", "DIM, queries = 40, 21"),
+        ("def f(queries: int = 50):", "def f(queries: int = 49):"),
+    ):
+        assert of(was, becomes)
+        assert not of(was, becomes, "metrics/likeness.py")
+    assert not of("default_rng(3) - 2", "default_rng(3) + 2")
+    assert not of("rate = 2", "rate = 3")
+
+
+TESTS = """
+import pytest
+from functools import cached_property
+from package.one import close
+
+
+class Study:
+    @cached_property
+    def page(self):
+        return close(1, 2)
+
+
+@pytest.fixture(scope="module")
+def study():
+    return Study()
+
+
+@pytest.fixture(scope="module")
+def made():
+    return close(1, 2)
+
+
+def test_alone():
+    assert True
+
+
+def test_first(study):
+    assert study.page
+
+
+def test_second(study):
+    assert study.page
+
+
+def test_third(made):
+    assert made
+"""
+
+
+def test_what_a_lasting_fixture_enters_or_keeps_counts_for_the_tests_that_share_it(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/one.py").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "test_one.py").write_text(TESTS, encoding="utf-8")
+    code = (
+        "import json, sys; from pathlib import Path; from mutation.watched import Watch; import pytest\n"
+        "watch = Watch(Path.cwd() / 'package'); watch.start()\n"
+        "pytest.main(['-q', '-p', 'no:cacheprovider', 'test_one.py'], plugins=[watch]); sys.settrace(None)\n"
+        "Path('said.json').write_text(json.dumps(watch.tests))"
+    )
+    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])
+    alone = os.environ | {"PYTHONPATH": paths, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=alone, check=True)
+    tests = json.loads((tmp_path / "said.json").read_text())
+    found = {
+        name.partition("::")[2]: ["one.py:10" in test[part] for part in ("functions", "later")]
+        for name, test in tests.items()
+    }
+    assert found == {
+        "test_alone": [False, False],
+        "test_first": [True, False],
+        "test_second": [False, True],
+        "test_third": [True, False],
+    }
+
+
+def test_a_mutant_of_a_record_is_found_again_where_its_line_went(root):
+    mutant = next(one for one in drawn(root, ["one.py"], 0) if one.line == 12)
+    (root / "one.py").write_text(SOURCE.replace("LIMIT = 3", "LIMIT = 3\nOTHER = 4"), encoding="utf-8")
+    said = {"file": "one.py", "line": 12, "was": mutant.was, "becomes": mutant.becomes}
+    again = found_again(root, said)
+    assert again is not None
+    assert (again.name, again.line) == (mutant.name, 13)
+    assert found_again(root, said | {"was": "return 7"}) is None
+    assert found_again(root, said | {"file": "two.py"}) is None
 
 
 def test_the_equivalents_that_are_named_are_read():

@@ -1,7 +1,9 @@
 """Which tests run which functions: for each test its time, its outcome, and the functions of the package it enters.
 
 What a fixture runs counts for every test that asks for it, and what the import of a test file runs for all its tests.
-A test that starts a process is credited only with what it runs itself.
+A fixture that lives longer than a test can keep what a test made it compute (a study's page, a bench's traces), so what
+one test enters counts, as `later`, for those that share such a fixture after it. A test that starts a process is
+credited only with what it runs itself.
 """
 
 import ast
@@ -26,6 +28,7 @@ class Watch:
         self.imported: dict[int, CodeType] = {}
         self.now = self.imported
         self.fixtures: dict[str, dict[int, CodeType]] = {}
+        self.shared: dict[str, dict[int, CodeType]] = {}  # of fixtures that outlive a test: what tests entered so far
         self.tests: dict[str, dict[str, Any]] = {}
         self.failed: set[str] = set()
 
@@ -46,6 +49,8 @@ class Watch:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Any:
+        if fixturedef.scope != "function" and not fixturedef.func.__module__.startswith("_pytest."):
+            self.shared.setdefault(fixturedef.argname, {})
         with self._into(self.fixtures.setdefault(fixturedef.argname, {})):
             return (yield)
 
@@ -55,22 +60,26 @@ class Watch:
         began = time.perf_counter()
         with self._into(seen):
             done = yield
-        asked = [self.fixtures.get(name, {}) for name in getattr(item, "fixturenames", ())]
-        codes = {key: code for part in (seen, self.imported, *asked) for key, code in part.items()}
+        names = list(getattr(item, "fixturenames", ()))
+        own = self._functions(seen, self.imported, *(self.fixtures.get(name, {}) for name in names))
+        shared = [self.shared[name] for name in names if name in self.shared]
         self.tests[item.nodeid] = {
             "seconds": round(time.perf_counter() - began, 3),
             "passed": item.nodeid not in self.failed,
-            "functions": self._functions(codes),
+            "functions": own,
+            "later": sorted(set(self._functions(*shared)) - set(own)),
         }
+        for part in shared:
+            part |= seen
         return done
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.failed.add(report.nodeid)
 
-    def _functions(self, codes: dict[int, CodeType]) -> list[str]:
+    def _functions(self, *parts: dict[int, CodeType]) -> list[str]:
         root = f"{self.source}/"
-        names = [(code.co_filename, code.co_firstlineno) for code in codes.values()]
+        names = {(code.co_filename, code.co_firstlineno) for part in parts for code in list(part.values())}
         ours = [(name, line) for name, line in names if name.startswith(root) and name.endswith(".py")]  # no template
         return sorted({function_at(Path(name), line, self.source) for name, line in ours})
 

@@ -10,26 +10,27 @@ from iclgd.nulls.trained import OtherDemos, OtherTask, TwoWrongs
 from iclgd.spec import EpisodeSpec
 from iclgd.tasks.episodes import load_episode
 
-# title, trains, side, only, drawn, control
+# title, trains, side, only, drawn, control, version (cells that are kept count for it)
 DECLARED = {
-    "random": ("random directions", False, "learner", (), True, False),
-    "uniform": ("uniform [0,1), as the papers' code", False, "learner", ("SimAOU",), False, False),
-    "other-query": ("another query's update", False, "learner", (), True, False),
-    "weight-noise": ("weight noise of the same size", True, "learner", (), False, False),
-    "filler": ("reading filler of the same length", True, "reading", (), False, False),
-    "read-wrong-labels": ("reading wrong labels", True, "reading", (), False, False),
-    "wrong-labels": ("trained on wrong labels", True, "learner", (), False, False),
-    "shuffled-labels": ("trained on shuffled labels", True, "learner", (), False, False),
-    "two-wrongs": ("two wrong labelings (a control)", True, "learner", ("no update",), False, True),
-    "other-demos": ("trained on other demonstrations", True, "learner", (), False, False),
-    "other-task": ("trained on another task", True, "learner", (), False, False),
+    "random": ("random directions", False, "learner", (), True, False, 2),
+    "uniform": ("uniform [0,1), as the papers' code", False, "learner", ("SimAOU",), False, False, 2),
+    "other-query": ("another query's update", False, "learner", (), True, False, 1),
+    "weight-noise": ("weight noise of the same size", True, "learner", (), False, False, 2),
+    "filler": ("reading filler of the same length", True, "reading", (), False, False, 1),
+    "read-wrong-labels": ("reading wrong labels", True, "reading", (), False, False, 1),
+    "wrong-labels": ("trained on wrong labels", True, "learner", (), False, False, 1),
+    "shuffled-labels": ("trained on shuffled labels", True, "learner", (), False, False, 1),
+    "two-wrongs": ("two wrong labelings (a control)", True, "learner", ("no update",), False, True, 1),
+    "other-demos": ("trained on other demonstrations", True, "learner", (), False, False, 1),
+    "other-task": ("trained on another task", True, "learner", (), False, False, 1),
 }
 
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_every_null_says_what_it_is(name):
     null = NULLS[name]
-    assert (null.title, null.trains, null.side, tuple(null.only), null.drawn, null.control) == DECLARED[name]
+    said = (null.title, null.trains, null.side, tuple(null.only), null.drawn, null.control, null.version)
+    assert said == DECLARED[name]
 
 
 @pytest.mark.parametrize("name", DECLARED)
@@ -59,6 +60,7 @@ def test_which_task_stands_in_for_which():
     assert [stands_in(task) for task in ("sst2", "continents", "kinds")] == ["continents", "kinds", "continents"]
     assert [stands_in("kinds", "kinds"), stands_in("sentiment", "sentiment")] == ["sentiment", "continents"]
     assert stands_in("sst2", "sst2") == "continents"
+    assert [stands_in("continents", "sentiment"), stands_in("sst2", "sentiment")] == ["sentiment"] * 2
     drawn = [OtherTask().source("sst2", k, 7)[1] for k in (5, 64, 65)]
     assert [(spec.k, spec.seed, spec.queries) for spec in drawn] == [(5, 7, 1), (64, 7, 1), (64, 7, 1)]
 

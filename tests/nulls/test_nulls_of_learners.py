@@ -15,6 +15,7 @@ from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.prompted import InContext
 from iclgd.metrics.compared import contrast_aou, contrast_aou_centred, label_share
 from iclgd.models.changes import change_cosines, change_norms
+from iclgd.nulls import untrained
 from iclgd.nulls.reading import Filler, ReadWrongLabels
 from iclgd.nulls.trained import OtherDemos, OtherTask, ShuffledLabels, TwoWrongs, WrongLabels
 from iclgd.nulls.untrained import OtherQuery, RandomDirections, Uniform, WeightNoise
@@ -174,6 +175,51 @@ def test_two_wrong_labelings_need_three_classes_and_differ_everywhere(bench, tmp
     one, two = TwoWrongs().labelings(episode)
     for right, a, b in zip(episode.demos, one.demos, two.demos, strict=True):
         assert len({right.label, a.label, b.label}) == 3
+
+
+@pytest.fixture
+def two_labelings(bench, monkeypatch):
+    """Two classes have only one wrong labeling, so the right one stands in for the second."""
+    labelings = (bench.episode.with_wrong_labels(bench.seed), bench.episode)
+    monkeypatch.setattr(TwoWrongs, "labelings", lambda _self, _episode: labelings)
+
+
+@pytest.mark.usefixtures("two_labelings")
+def test_two_wrong_labelings_are_read_and_trained_on_and_set_against_each_other(bench):
+    assert list(TwoWrongs().trained_on(bench, True)) == ["wrong labels 1", "wrong labels 2"]
+    seen = TwoWrongs().contrast(bench, "two", LEARNER, bench.zero, bench.zero)
+    assert seen.zero is bench.zero
+    assert torch.equal(seen.icl.outputs, bench.icl_wrong.outputs)
+    assert torch.equal(seen.icl_wrong.outputs, bench.icl.outputs)
+    assert torch.equal(seen.tuned.outputs, bench.learned_wrong("gd", LEARNER).trace.outputs)
+    assert torch.equal(seen.tuned_wrong.outputs, bench.learned("gd", LEARNER).trace.outputs)
+
+
+@pytest.mark.usefixtures("two_labelings")
+@pytest.mark.parametrize("null", [TwoWrongs(), OtherDemos()], ids=lambda null: type(null).__name__)
+@pytest.mark.parametrize("diverged", [(True, False), (False, True), (True, True), (False, False)])
+def test_a_contrast_needs_both_of_its_trainings(bench, null, diverged, monkeypatch):
+    traces = [None if gone else trace for gone, trace in zip(diverged, (bench.icl, bench.icl_wrong), strict=True)]
+    runs = iter([Run(trace) for trace in traces])
+    monkeypatch.setattr(bench, "learned", lambda *_: next(runs))
+    seen = null.contrast(bench, "gd", LEARNER, bench.zero, bench.zero)
+    assert (seen is None) is any(diverged)
+    if seen is not None:
+        assert (seen.tuned, seen.tuned_wrong) == (bench.icl, bench.icl_wrong)
+
+
+def test_weight_noise_is_another_one_for_every_parameter_and_every_seed(bench, monkeypatch):
+    run, zero, drawn = bench.learned("gd", LEARNER), bench.zero, []
+    original = untrained.normal
+    monkeypatch.setattr(
+        untrained, "normal", lambda shape, seed, device: drawn.append(seed) or original(shape, seed, device)
+    )
+    monkeypatch.setattr(untrained.Predictor, "trace", lambda *_: zero)
+    slots = len(run.change)
+    for seed in (0, 1, 2, slots, slots + 1):
+        monkeypatch.setattr(bench, "seed", seed)
+        WeightNoise().trace(bench, "gd", LEARNER, run)
+    assert len(drawn) == len(set(drawn)) == 5 * slots
 
 
 def test_the_contrast_of_another_query_is_that_querys_contrast(bench):

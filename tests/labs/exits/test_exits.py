@@ -1,16 +1,21 @@
 """Every layer read out: the last one is the model itself."""
 
+import numpy as np
+import pytest
 import torch
 
-from iclgd.labs.exits.lab import ExitsSpec
+from iclgd.labs.exits.lab import ExitsCell, ExitsSpec, page
 from iclgd.models.load import load_subject
+from iclgd.results import Result, array
 from iclgd.running import Where, run_study
-from iclgd.spec import ModelSpec
+from iclgd.spec import ModelSpec, is_keyed
+from iclgd.study import Study
 from little import little_model, little_task
 
 
-def study(folder):
-    fields = {"model": str(little_model(folder / "tiny")), "task": str(little_task(folder)), "k": 3, "queries": 6}
+def study(folder, words=("Negative", "Positive")):
+    task = little_task(folder, words=words)
+    fields = {"model": str(little_model(folder / "tiny")), "task": str(task), "k": 3, "queries": 6}
     return run_study("exits", ExitsSpec.of(fields | {"device": "cpu"}), Where(folder / "cells"))
 
 
@@ -24,7 +29,7 @@ def test_the_last_layer_says_what_the_model_says_and_a_page_shows_every_layer(tm
 
 
 def test_a_layer_is_the_model_cut_off_behind_it(tmp_path):
-    found = study(tmp_path)
+    found = study(tmp_path, ("good film", "bad car"))  # of label words the first token counts
     spec = found.cells[0].spec
     subject = load_subject(ModelSpec(name=spec.model.name, device="cpu"))
     whole, cut = load_subject(ModelSpec(name=spec.model.name, device="cpu")), subject.model
@@ -37,5 +42,57 @@ def test_a_layer_is_the_model_cut_off_behind_it(tmp_path):
     with torch.no_grad():
         short = [int(cut(one, use_cache=False).logits[0, -1].argmax()) for one in ids]
         full = [int(whole.model(one, use_cache=False).logits[0, -1].argmax()) for one in ids]
-    (agrees,) = found.arrays(quantity="agrees", learner="icl")
+        words = [label[0] for label in prompts.labels]
+        choices = [int(cut(one, use_cache=False).logits[0, -1, words].argmax()) for one in ids]
+    (agrees,), (right,) = (found.arrays(quantity=name, learner="icl") for name in ("agrees", "right"))
     assert [bool(x) for x in agrees.values[:, 1]] == [a == b for a, b in zip(short, full, strict=True)]
+    assert [bool(x) for x in right.values[:, 1]] == [a == b for a, b in zip(choices, prompts.answers, strict=True)]
+
+
+def test_weights_and_examples_name_a_cell_and_the_files_they_came_from_do_not():
+    fields = ExitsCell.model_fields
+    assert {name for name, field in fields.items() if not is_keyed(field)} == {"task", "episode"}
+
+
+# the page, from planted shares: two queries, three layers
+READ = [[1, 0, 1], [0, 1, 1]]
+BEFORE = [[0, 0, 1], [0, 1, 1]]
+RIGHT = {"zero-shot": [[0, 0, 0], [0, 0, 1]], "icl": [[1, 0, 1], [1, 0, 1]]}
+
+
+def shown(read, queries=2):
+    arrays = []
+    for learner, agrees in (("zero-shot", BEFORE), ("icl", read)):
+        for quantity, values in (("agrees", agrees), ("right", RIGHT[learner])):
+            values = np.resize(np.array(values, dtype=np.float32), np.shape(read))
+            arrays.append(array(values, "query", "layer", quantity=quantity, learner=learner))
+    spec = ExitsSpec.of({"k": 3, "queries": queries})
+    facts = {"model": "tiny", "task": "films", "queries": queries}
+    return page(Study("exits", spec, spec.cells(), ["a"], {"a": Result(facts, arrays)}))
+
+
+def test_the_page_has_the_share_of_queries_by_layer_before_and_after_reading():
+    made = shown(READ)
+    assert made.table("By layer").texts() == [
+        ["0", ".000", ".000", ".500", "1.000"],
+        ["1", ".500", ".000", ".500", ".000"],
+        ["2", "1.000", ".500", "1.000", "1.000"],
+    ]
+    header = ["layer", "zero-shot, agrees", "zero-shot, accuracy", "icl, agrees", "icl, accuracy"]
+    assert list(made.table("By layer").header) == header
+    assert made.subtitle == "tiny · films · 2 queries"
+    assert [section.brief for section in made.sections] == [True]
+
+
+@pytest.mark.parametrize(
+    "read, layer",
+    [
+        (READ, "0 of 2"),
+        ([[0, 0, 1], [0, 1, 1]], "1 of 2"),
+        ([[1, 0, 1], [1, 0, 1]], "2 of 2"),
+        ([[0, 0, 0], [0, 0, 0]], "2 of 2"),
+        ([[0, 0, 0, 0], [0, 0, 0, 0]], "3 of 3"),
+    ],
+)
+def test_the_answer_names_the_layer_from_which_on_half_of_the_queries_are_as_the_model_says(read, layer):
+    assert f"and more from layer {layer} on." in shown(read).answer
