@@ -1,0 +1,112 @@
+"""Charts of numbers with intervals, among which a reader chooses: dots beside their nulls, lines in small panels."""
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from iclgd.report.numbers import Number
+from iclgd.report.page import Entry, Table
+from iclgd.report.widgets import Widget
+
+FEW = 4096  # numbers that are written out; more are packed
+STEPS = 65534  # of a packed number between the least and the largest; one code is kept for what is not known
+DIGITS = 5
+OWN, NULL = "own", "null"
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Numbers of one thing along the chart's points, with what it is called in every way one can choose by.
+
+    A label that is not there is true of every choice: a learner without a rate is shown at any.
+    """
+
+    labels: Mapping[str, str]
+    values: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How series are laid out.
+
+    ``choose``: labels that have a selector, and how it is called; ``panel``: the label that has a panel of its own for
+    each value; ``name``: the label by which a row or line is told apart; ``own``: the label that is "own" for what the
+    chart is about and "null" for what stands beside it.
+    """
+
+    choose: Mapping[str, str] = field(default_factory=dict)
+    panel: str = "panel"
+    name: str = "name"
+    own: str = "role"
+    colour: str = "panel"
+    x: str = ""
+    y: str = ""
+
+
+def dots(make: Callable[[], Sequence[Series]], looks: Looks, about: str) -> Widget:
+    """A dot with its interval for every series, one below the other."""
+    return Widget("dots", lambda: plain(make(), (), looks), about)
+
+
+def lines(make: Callable[[], Sequence[Series]], points: Sequence[float], looks: Looks, about: str) -> Widget:
+    """A line with its band for every series, in a panel for each of what they measure."""
+    return Widget("lines", lambda: plain(make(), points, looks), about)
+
+
+def plain(series: Sequence[Series], points: Sequence[float], looks: Looks) -> dict[str, Any]:
+    """For JSON: labels as codes of names, numbers as rows of one array."""
+    names = list(dict.fromkeys(name for one in series for name in one.labels))
+    known = {name: list(dict.fromkeys(one.labels.get(name, "") for one in series)) for name in names}
+    codes = {name: [known[name].index(one.labels.get(name, "")) for one in series] for name in names}
+    width = len(points) or 1
+    columns = {what: _block([getattr(one, what) for one in series], width) for what in ("values", "low", "high")}
+    layout = {name: getattr(looks, name) for name in ("panel", "name", "own", "colour", "x", "y")}
+    numbers = {what: packed(block) for what, block in columns.items()}
+    return {"points": list(points), "choose": dict(looks.choose), **layout, "names": known, "codes": codes, **numbers}
+
+
+def _block(rows: Sequence[Sequence[float]], width: int) -> np.ndarray:
+    return np.array([list(row) if len(row) else [np.nan] * width for row in rows], dtype=float).reshape(-1)
+
+
+def packed(values: np.ndarray) -> Any:
+    """Few numbers to five digits; many as 16 bits each between the least and the largest: 1/65534 of the range."""
+    if len(values) <= FEW:
+        return [float(f"{v:.{DIGITS}g}") if np.isfinite(v) else None for v in values]
+    known = np.isfinite(values)
+    low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)
+    scaled = np.where(known, (values - low) / ((high - low) or 1.0) * STEPS, STEPS + 1)
+    codes = np.rint(scaled).astype("<u2")
+    return {"low": low, "high": high, "steps": STEPS, "codes": base64.b64encode(codes.tobytes()).decode()}
+
+
+def picture(table: Table) -> Widget | None:
+    """The numbers of a table as dots: a column at a time, rows that are set in beside the row they stand under."""
+    found = list(_rows(table))
+    if len({one.labels["name"] for one in found}) < 2:
+        return None
+    columns = dict.fromkeys(one.labels["column"] for one in found)
+    looks = Looks(choose={"column": "what is shown"} if len(columns) > 1 else {}, panel="under")
+    return dots(lambda: found, looks, f"Dots with 95% intervals: {', '.join(columns)}.")
+
+
+def _rows(table: Table) -> list[Series]:
+    found, above = [], ""
+    for row in table.rows:
+        name = str(row[0])
+        set_in = name.startswith(("  ", "null", "─"))
+        above = above if set_in else name
+        for title, entry in zip(list(table.header)[1:], row[1:], strict=False):
+            if _known(entry) and isinstance(entry, Number):
+                labels = {"column": title, "under": "", "name": name.strip(), "role": NULL if set_in else OWN}
+                found.append(Series(labels, [entry.value], [entry.low], [entry.high]))
+    return found
+
+
+def _known(entry: Entry) -> bool:
+    return isinstance(entry, Number) and entry.value == entry.value

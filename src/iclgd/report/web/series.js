@@ -1,0 +1,93 @@
+"use strict";
+/* Series of numbers among which a reader chooses; and a drawing that can be pointed at, or walked with arrow keys. */
+iclgd.series = (data) => {
+  const width = data.points.length || 1;
+  const { names, codes } = data;
+  const columns = Object.keys(names);
+  const count = columns.length ? codes[columns[0]].length : 0;
+
+  function numbers(given) {
+    if (Array.isArray(given)) return Float64Array.from(given, (value) => value ?? NaN);
+    const bytes = Uint8Array.from(atob(given.codes), (c) => c.charCodeAt(0));
+    const view = new DataView(bytes.buffer), found = new Float64Array(bytes.length / 2);
+    for (let i = 0; i < found.length; i++) {
+      const code = view.getUint16(2 * i, true);
+      found[i] = code > given.steps ? NaN : given.low + (code / given.steps) * (given.high - given.low);
+    }
+    return found;
+  }
+
+  const [values, low, high] = [data.values, data.low, data.high].map(numbers);
+  const label = (row, name) => (name in names ? names[name][codes[name][row]] : "");
+
+  /* What a selector offers: every value of its label but the empty one, which is true of any choice. */
+  const offered = (name) => names[name].filter((value) => value !== "");
+
+  function shown() {
+    const asked = Object.keys(data.choose).filter((name) => name in names).map((name) => [name, iclgd.choice(name, offered(name))]);
+    const found = [];
+    for (let row = 0; row < count; row++) {
+      if (!asked.every(([name, value]) => ["", value].includes(label(row, name)))) continue;
+      const part = (all) => all.subarray(row * width, (row + 1) * width);
+      found.push({ row, label: (name) => label(row, name), values: part(values), low: part(low), high: part(high) });
+    }
+    return found;
+  }
+
+  function bar() {
+    const boxes = Object.entries(data.choose).filter(([name]) => name in names && offered(name).length > 1);
+    return boxes.map(([name, title]) => iclgd.selector(name, title, offered(name)));
+  }
+
+  return { shown, bar, names, offered, choices: new Set(Object.keys(data.choose)) };
+};
+
+/* lines: for each line its points {x, y, text} in the drawing's own coordinates. */
+iclgd.pointed = (svg, lines, said) => {
+  const ring = document.createElementNS("http://www.w3.org/2000/svg", "circle");
+  for (const [name, value] of Object.entries({ r: 6, fill: "none", stroke: "currentColor", "stroke-width": 1.5, visibility: "hidden", "aria-hidden": "true" })) ring.setAttribute(name, value);
+  svg.append(ring);
+  svg.setAttribute("tabindex", "0");
+  svg.setAttribute("role", "img");
+  let line = 0, place = 0;
+
+  function show() {
+    const point = lines[line]?.[place];
+    if (!point) return;
+    ring.setAttribute("cx", point.x);
+    ring.setAttribute("cy", point.y);
+    ring.setAttribute("visibility", "visible");
+    const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
+    iclgd.explain(point.text, box.left + point.x * scale + 8, box.top + point.y * scale + 4);
+    said.textContent = point.text;
+  }
+
+  function away() {
+    ring.setAttribute("visibility", "hidden");
+    iclgd.hush();
+  }
+
+  svg.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
+    const [x, y] = [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
+    let best = Infinity;
+    for (const [i, points] of lines.entries()) for (const [j, point] of points.entries()) {
+      const far = Number.isNaN(point.y) ? Infinity : Math.hypot(1.5 * (point.x - x), point.y - y);
+      if (far < best) [best, line, place] = [far, i, j];
+    }
+    if (best < 60 || lines.length === 1) show();
+    else away();
+  });
+  svg.addEventListener("pointerleave", away);
+  svg.addEventListener("blur", away);
+  svg.addEventListener("focus", () => svg.matches(":focus-visible") && show());
+  svg.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const alone = lines.every((points) => points.length === 1); // dots below each other: any arrow goes on
+    line = (line + (alone ? step[0] + step[1] : step[0]) + lines.length) % lines.length;
+    place = Math.max(0, Math.min(lines[line].length - 1, place + step[1]));
+    show();
+  });
+};
