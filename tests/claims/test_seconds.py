@@ -10,12 +10,12 @@ import pytest
 from iclgd.claims.claim import CLAIMS
 from iclgd.claims.kept import changed, kept
 from iclgd.claims.ledger import run_claims
-from iclgd.claims.papers import PAPERS
 from iclgd.labs.dual.model import Dual
 from iclgd.labs.dual.modified import Modification, Regularised, RegularisedSlide
 from iclgd.learners import descent, layercausal
 from iclgd.metrics import likeness, nulls, prediction
 from iclgd.models import replicas
+from iclgd.papers import PAPERS
 from iclgd.running import Where
 from iclgd.small import construct, learners, recurrent
 from iclgd.small.languages.automaton import Language

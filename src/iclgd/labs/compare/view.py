@@ -118,7 +118,7 @@ class Comparison:
         values = self.values(tasks, position, **labels)
         if not values.size:
             return NOTHING
-        flat = (_mean(values, -1) if values.ndim == 4 else values)[..., None]
+        flat = _flat(values)
         if (metric := self._metric(labels)) is not None and metric.by == "query" and metric.bounds == (0, 1):
             return shares(flat)[0]
         return self._within(estimates(flat, self.bounds(labels))[0], labels)
@@ -135,6 +135,30 @@ class Comparison:
         found = estimates(values, self.bounds(labels)) if values.size else []
         return [self._within(one, labels) for one in found]
 
+    def several(self, tasks: Sequence[str], position: str, who: Sequence[Labels], layers: bool) -> list[list[Estimate]]:
+        """`estimate`, or with ``layers`` `by_layer`, of several that have one metric, in one go: a page has thousands.
+
+        An empty list for what the tasks do not have.
+        """
+        found = [self.values(tasks, position, **labels) for labels in who]
+        columns = [values if layers else _flat(values) for values in found]
+        known = [one for one in columns if one.size and one.ndim == 4]
+        if not known:
+            return [[] for _ in who]
+        width = max(one.shape[2] for one in known)
+        short = [((0, 0), (0, 0), (0, width - one.shape[2]), (0, 0)) for one in known]
+        block = np.concatenate(
+            [np.pad(one, more, constant_values=NAN) for one, more in zip(known, short, strict=True)], -1
+        )
+        metric = self._metric(who[0])
+        of_shares = metric is not None and metric.by == "query" and metric.bounds == (0, 1)
+        all_of_them = shares(block) if of_shares else estimates(block, self.bounds(who[0]))
+        rest = iter([one if of_shares else self._within(one, who[0]) for one in all_of_them])
+        there = [one.size and one.ndim == 4 for one in columns]
+        return [
+            [next(rest) for _ in range(one.shape[-1])] if is_ else [] for one, is_ in zip(columns, there, strict=True)
+        ]
+
     def everywhere(self, **labels: str) -> bool:
         """Whether every task and every draw has it."""
         return all(len(self.arrays(task=task, **labels)) == len(self.spec.seeds) for task in self.spec.task)
@@ -147,7 +171,7 @@ class Comparison:
         if pair is None:
             return None
         apart = pair[0] - pair[1]  # layer by layer, and only then the mean: a layer counts where both know it
-        apart = (_mean(apart, -1) if apart.ndim == 4 else apart)[..., None]
+        apart = _flat(apart)
         return differences(apart, np.zeros_like(apart), self._apart(one))[0]
 
     def layers_apart(self, tasks: Sequence[str], position: str, one: Labels, two: Labels) -> Count:
@@ -186,6 +210,11 @@ NOTHING = Estimate(NAN, NAN, NAN, NAN, 0, 0, 0, "none")
 
 def _at(one: Array, position: str | None) -> np.ndarray:
     return one.at(position=position).values if position is not None and "position" in one.axes else one.values
+
+
+def _flat(values: Values) -> np.ndarray:
+    """The mean over layers, where there are any, as one column."""
+    return (_mean(values, -1) if values.ndim == 4 else values)[..., None]
 
 
 def _mean(values: np.ndarray, axis: int) -> np.ndarray:
