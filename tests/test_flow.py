@@ -24,6 +24,7 @@ FLOW = [
     {"small"},
     {"tools"},
     {"results"},
+    {"looked"},
     {"options"},
     {"report"},
     {"lab"},

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from iclgd.labs.compare import charts, figures
 from iclgd.labs.compare.answer import answer
 from iclgd.labs.compare.evidence import Evidence
+from iclgd.labs.compare.explore import explored
 from iclgd.labs.compare.view import Comparison, title_of
 from iclgd.learners import LEARNERS
 from iclgd.metrics import METRICS
@@ -64,7 +65,7 @@ def page(study: Study) -> Page:
         "Reading against training",
         f"{what(comparison)} · {WHERE[position]}",
         answer(comparison),
-        [*first[:1], *drawings, *first[1:], *rest],
+        [*first[:1], *drawings[:1], *explored(comparison), *drawings[1:], *first[1:], *rest],
         picture=charts.picture(comparison),
         glossary=glossary(comparison),
         sources=[PAPERS[name].bibtex(name) for name in SOURCES],

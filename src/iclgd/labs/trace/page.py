@@ -5,10 +5,12 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from iclgd.looked import ATTENTION, CONTRIBUTION, OWN_ATTENTION
 from iclgd.metrics.estimates import estimates
 from iclgd.metrics.statistics import share_interval
 from iclgd.metrics.updates import update_size
 from iclgd.prompts import POSITIONS, WHERE
+from iclgd.report import explorer
 from iclgd.report.figures import COLOURS, band, figure, styled
 from iclgd.report.numbers import Number, counted, number
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
@@ -39,6 +41,7 @@ def page(study: Study) -> Page:
             Drawing("update-size", lambda: _drawing(sizes)),
             brief=True,
         ),
+        *([explorer.section(lambda: [_episode(study)])] if "looked" in facts else []),
         Section("Queries", f"The first {shown} of {facts['queries']}.", _queries(study)),
     ]
     return Page(
@@ -47,6 +50,22 @@ def page(study: Study) -> Page:
         _answer(study, sizes),
         sections,
         files={"episode.json": facts["episode"]},
+    )
+
+
+def _episode(study: Study) -> explorer.Episode:
+    """The first queries, as the explorer shows them."""
+    ((_, result),) = study.found()
+
+    def values(quantity: str, *who: str) -> dict[str, np.ndarray]:
+        found = {str(one.labels["learner"]): one.values for one in study.arrays(quantity=quantity)}
+        return {learner: found[learner] for learner in who if learner in found}
+
+    both = ("zero-shot", "icl")
+    attention, contribution = (values(what, "icl").get("icl") for what in (ATTENTION, CONTRIBUTION))
+    texts, labels, scores = result.facts["looked"], result.facts["labels"], values("scores", *both)
+    return explorer.Episode(
+        result.facts["task"], texts, labels, scores, values(OWN_ATTENTION, *both), attention, contribution
     )
 
 

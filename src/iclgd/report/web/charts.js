@@ -34,7 +34,7 @@
     const alone = marks.filter((mark) => mark.own).length === 1 && first && !Number.isNaN(first.low);
     const dy = narrow ? 9 : 0;
     const svg = plot({
-      width, height: step * rows.length + 34, marginLeft: narrow ? 6 : LABELS, marginRight: 16, marginTop: 4, marginBottom: 30,
+      width, height: step * rows.length + 44, marginLeft: narrow ? 6 : LABELS, marginRight: 16, marginTop: 4, marginBottom: 36,
       x: { domain, label: null, ticks: Math.max(3, Math.round(width / 140)) }, y: { domain: marks.map((mark) => mark.i), axis: null, padding: 0 },
       ariaLabel: `${title}: ${rows.map((row, i) => `${names[i]} ${iclgd.interval(row.values[0], row.low[0], row.high[0])}`).join("; ")}`,
       marks: [
@@ -146,6 +146,7 @@
     const redraw = () => {
       const rows = series.shown();
       width = view.clientWidth;
+      if (width < 60) return; // not laid out yet: the observer below calls again
       if (rows.length) view.replaceChildren(...draw(rows, width, said).filter(Boolean));
       else view.replaceChildren(el("p", { class: "none", text: "There are no numbers for this choice." }));
       fill();
@@ -154,6 +155,8 @@
     iclgd.heard.push((what) => (what === "" || series.choices.has(what) || what === "layer") && redraw());
     new ResizeObserver(() => Math.abs(view.clientWidth - width) > 8 && redraw()).observe(view);
   }
+
+  Object.assign(iclgd, { linePanel, legend });
 
   iclgd.widget("dots", (host, data) => chart(host, data, (rows, room, said) => {
     const panels = unique(rows, data.panel), domain = extent(rows), one = panels.length === 1;
