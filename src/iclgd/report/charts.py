@@ -59,19 +59,38 @@ def lines(make: Callable[[], Sequence[Series]], points: Sequence[float], looks: 
 
 
 def plain(series: Sequence[Series], points: Sequence[float], looks: Looks) -> dict[str, Any]:
-    """For JSON: labels as codes of names, numbers as rows of one array."""
+    """For JSON: labels as codes of names, numbers as rows of one array; limits only of the rows that have any."""
     names = list(dict.fromkeys(name for one in series for name in one.labels))
-    known = {name: list(dict.fromkeys(one.labels.get(name, "") for one in series)) for name in names}
-    codes = {name: [known[name].index(one.labels.get(name, "")) for one in series] for name in names}
-    width = len(points) or 1
-    columns = {what: _block([getattr(one, what) for one in series], width) for what in ("values", "low", "high")}
+    codes: dict[str, Any] = {}
+    known: dict[str, dict[str, int]] = {name: {} for name in names}
+    for name in names:
+        places = known[name]
+        codes[name] = small([places.setdefault(one.labels.get(name, ""), len(places)) for one in series])
+    limited = [i for i, one in enumerate(series) if len(one.low) and np.isfinite(one.low).any()]
     layout = {name: getattr(looks, name) for name in ("panel", "name", "own", "colour", "x", "y")}
-    numbers = {what: packed(block) for what, block in columns.items()}
-    return {"points": list(points), "choose": dict(looks.choose), **layout, "names": known, "codes": codes, **numbers}
+    return {
+        "points": list(points),
+        "count": len(series),
+        "choose": dict(looks.choose),
+        **layout,
+        "names": {name: list(places) for name, places in known.items()},
+        "codes": codes,
+        "limited": limited,
+        "values": packed(_block([one.values for one in series])),
+        "low": packed(_block([series[i].low for i in limited])),
+        "high": packed(_block([series[i].high for i in limited])),
+    }
 
 
-def _block(rows: Sequence[Sequence[float]], width: int) -> np.ndarray:
-    return np.array([list(row) if len(row) else [np.nan] * width for row in rows], dtype=float).reshape(-1)
+def _block(rows: Sequence[Sequence[float]]) -> np.ndarray:
+    return np.concatenate([np.asarray(row, dtype=float) for row in rows]) if rows else np.empty(0)
+
+
+def small(codes: Sequence[int]) -> Any:
+    """Few codes as they are, many as 16 bits each."""
+    if len(codes) <= FEW:
+        return list(codes)
+    return base64.b64encode(np.array(codes, dtype="<u2").tobytes()).decode()
 
 
 def packed(values: np.ndarray) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from iclgd.report.page import Section
 from iclgd.report.widgets import CHARTS, WEB, Widget
 
-ROOM = 4_000_000  # bytes of attention on one page; beyond it every episode shows fewer queries
+ROOM = 3_000_000  # bytes of attention on one page; beyond it every episode shows fewer queries
 SCRIPTS = (*CHARTS, WEB / "tokens.js", WEB / "explorer.js")
 TITLE = "Query by query"
 ABOUT = (

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison, is_control, title_of
 from iclgd.metrics.compared import Metric
-from iclgd.metrics.estimates import Estimate
 from iclgd.prompts import WHERE
 from iclgd.report.charts import NULL, OWN, Looks, Series, dots, lines
 from iclgd.report.widgets import Widget
@@ -83,9 +84,9 @@ def _dots(comparison: Comparison) -> Iterator[Series]:
                     who = {choice.label: base} | {other: base | more for other, more in beside.items()}
                     found = comparison.several(tasks, position, list(who.values()), layers=False)
                     place = _labels(metric, title, where, choice)
-                    for i, (other, estimates) in enumerate(zip(who, found, strict=True)):
-                        if estimates and estimates[0].mean == estimates[0].mean:
-                            yield _series(place | {"name": other, "role": NULL if i else OWN}, estimates)
+                    for i, (other, ends) in enumerate(zip(who, found, strict=True)):
+                        if np.isfinite(ends[0]).any():
+                            yield Series(place | {"name": other, "role": NULL if i else OWN}, *ends)
 
 
 def _labels(metric: Metric, task: str, where: str, choice: Choice) -> Labels:
@@ -94,7 +95,7 @@ def _labels(metric: Metric, task: str, where: str, choice: Choice) -> Labels:
 
 
 def _lines(comparison: Comparison, metrics: dict[str, Metric]) -> Iterator[Series]:
-    """Own lines for all seeds and each; nulls for all seeds together."""
+    """Own lines for all seeds, with intervals, and for each; nulls for all seeds together."""
     spec, beside = comparison.spec, _beside(comparison)
     for name, metric in metrics.items():
         for title, tasks in _tasks(comparison).items():
@@ -105,21 +106,19 @@ def _lines(comparison: Comparison, metrics: dict[str, Metric]) -> Iterator[Serie
                         tasks, position, [base, *(base | m for m in beside.values())], layers=True
                     )
                     place = _labels(metric, title, where, choice) | {"part": PARTS[metric.contrast]}
-                    if found[0]:
-                        yield _series(place | {"seed": ALL, "against": "", "name": choice.label, "role": OWN}, found[0])
+                    if found[0].size:
+                        yield Series(place | {"seed": ALL, "against": "", "name": choice.label, "role": OWN}, *found[0])
                         yield from _seeds(comparison, place, tasks, position, base)
-                    for other, estimates in zip(beside, found[1:], strict=True):
-                        if estimates:
+                    for other, ends in zip(beside, found[1:], strict=True):
+                        if ends.size:
                             called = {"seed": "", "against": other, "name": f"{_kind(choice)}: {other}", "role": NULL}
-                            yield _series(place | called, estimates)
+                            yield Series(place | called, ends[0])
 
 
 def _seeds(
     comparison: Comparison, place: Labels, tasks: Sequence[str], position: str, base: Labels
 ) -> Iterator[Series]:
     """Each seed's own line, without an interval: a mean over its queries."""
-    import numpy as np
-
     if len(comparison.spec.seeds) < 2 or len(tasks) > 1:
         return
     values = comparison.values(tasks, position, **base)[0]
@@ -127,8 +126,4 @@ def _seeds(
     means = np.where(known, values, 0).sum(1) / np.where(known.any(1), known.sum(1), np.nan)
     for seed, row in zip(comparison.spec.seeds, means, strict=True):
         labels = {"seed": str(seed), "against": "", "name": f"{base['learner']}, seed {seed}", "role": OWN}
-        yield Series(place | labels, row.tolist())
-
-
-def _series(labels: Labels, found: Sequence[Estimate]) -> Series:
-    return Series(labels, [e.mean for e in found], [e.low for e in found], [e.high for e in found])
+        yield Series(place | labels, row)

@@ -10,7 +10,7 @@ from iclgd.labs.compare.spec import CompareSpec
 from iclgd.metrics import METRICS
 from iclgd.metrics.compared import Metric
 from iclgd.metrics.differences import Count, Difference, benjamini_hochberg, count, differences, recall_over_base
-from iclgd.metrics.estimates import Bounds, Estimate, estimates, shares
+from iclgd.metrics.estimates import Bounds, Estimate, estimates, intervals, shares
 from iclgd.nulls import NULLS
 from iclgd.report.numbers import Number
 from iclgd.results import Array
@@ -135,29 +135,32 @@ class Comparison:
         found = estimates(values, self.bounds(labels)) if values.size else []
         return [self._within(one, labels) for one in found]
 
-    def several(self, tasks: Sequence[str], position: str, who: Sequence[Labels], layers: bool) -> list[list[Estimate]]:
+    def several(self, tasks: Sequence[str], position: str, who: Sequence[Labels], layers: bool) -> list[np.ndarray]:
         """`estimate`, or with ``layers`` `by_layer`, of several that have one metric, in one go: a page has thousands.
 
-        An empty list for what the tasks do not have.
+        Each is (3, column): mean, low, high; without columns for what the tasks do not have.
         """
         found = [self.values(tasks, position, **labels) for labels in who]
         columns = [values if layers else _flat(values) for values in found]
-        known = [one for one in columns if one.size and one.ndim == 4]
+        there = [bool(one.size) and one.ndim == 4 for one in columns]
+        known = [one for one, is_ in zip(columns, there, strict=True) if is_]
         if not known:
-            return [[] for _ in who]
-        width = max(one.shape[2] for one in known)
-        short = [((0, 0), (0, 0), (0, width - one.shape[2]), (0, 0)) for one in known]
-        block = np.concatenate(
-            [np.pad(one, more, constant_values=NAN) for one, more in zip(known, short, strict=True)], -1
-        )
-        metric = self._metric(who[0])
-        of_shares = metric is not None and metric.by == "query" and metric.bounds == (0, 1)
-        all_of_them = shares(block) if of_shares else estimates(block, self.bounds(who[0]))
-        rest = iter([one if of_shares else self._within(one, who[0]) for one in all_of_them])
-        there = [one.size and one.ndim == 4 for one in columns]
-        return [
-            [next(rest) for _ in range(one.shape[-1])] if is_ else [] for one, is_ in zip(columns, there, strict=True)
-        ]
+            return [np.empty((3, 0)) for _ in who]
+        ends = np.stack(self._intervals(_side_by_side(known), who[0]))
+        cuts = np.cumsum([one.shape[-1] if is_ else 0 for one, is_ in zip(columns, there, strict=True)])
+        return np.split(ends, cuts[:-1], axis=1)
+
+    def _intervals(self, block: np.ndarray, labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        metric = self._metric(labels)
+        if metric is not None and metric.by == "query" and metric.bounds == (0, 1):
+            found = shares(block)
+            return (
+                np.array([e.mean for e in found]),
+                np.array([e.low for e in found]),
+                np.array([e.high for e in found]),
+            )
+        mean, low, high = intervals(block, self.bounds(labels))
+        return mean, low if metric is None else np.maximum(low, metric.bounds[0]), high
 
     def everywhere(self, **labels: str) -> bool:
         """Whether every task and every draw has it."""
@@ -210,6 +213,15 @@ NOTHING = Estimate(NAN, NAN, NAN, NAN, 0, 0, 0, "none")
 
 def _at(one: Array, position: str | None) -> np.ndarray:
     return one.at(position=position).values if position is not None and "position" in one.axes else one.values
+
+
+def _side_by_side(blocks: Sequence[np.ndarray]) -> np.ndarray:
+    """Columns of (task, seed, query, column) arrays in one; nan where one has fewer queries."""
+    width = max(one.shape[2] for one in blocks)
+    if all(one.shape[2] == width for one in blocks):
+        return np.concatenate(blocks, -1)
+    short = [np.pad(one, ((0, 0), (0, 0), (0, width - one.shape[2]), (0, 0)), constant_values=NAN) for one in blocks]
+    return np.concatenate(short, -1)
 
 
 def _flat(values: Values) -> np.ndarray:

@@ -111,7 +111,7 @@ iclgd.widget("linear play", (host, data) => {
       return el("tr", {}, el("th", { scope: "row" }, swatch, name), el("td", { text: number(answer(along(asked))) }), el("td", { text: number(answer(along(1)) - answer(along(0))) }));
     });
     const header = ["", `answer at x = ${number(asked, 2)}`, "slope"];
-    table.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ...header.map((name) => el("th", { scope: "col", text: name })))), el("tbody", {}, ...rows)));
+    table.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ...header.map((name) => iclgd.head(name)))), el("tbody", {}, ...rows)));
   }
 
   host.append(el("div", { class: "bar" }, ...(size > 1 ? [iclgd.selector("coordinate", "coordinate", counted)] : []), iclgd.selector("strength", "ridge λ", strengths),

@@ -23,7 +23,8 @@
 
   function plot(given) {
     const made = Plot.plot({ className: "plot", style: { fontFamily: "inherit" }, ...given });
-    return made.tagName === "FIGURE" ? made.querySelector("svg") : made;
+    for (const part of made.querySelectorAll("g[aria-label]")) part.removeAttribute("aria-label"); // "rule", "dot": no news
+    return made;
   }
 
   function dotPanel(rows, domain, width, title, colourName, said) {
@@ -102,7 +103,7 @@
   /* All drawings of a widget as one, where they stand on the page. */
   function joined(host) {
     const SVG = "http://www.w3.org/2000/svg", outer = document.createElementNS(SVG, "svg"), box = host.getBoundingClientRect();
-    for (const one of host.querySelectorAll("h3, svg.plot, li")) {
+    for (const one of host.querySelectorAll(".title, svg.plot, li")) {
       const own = one.getBoundingClientRect(), at = { x: own.left - box.left, y: own.top - box.top };
       const copy = one.tagName === "svg" ? one.cloneNode(true) : document.createElementNS(SVG, "text");
       if (one.tagName === "svg") copy.querySelectorAll("style").forEach((style) => style.remove());
@@ -111,7 +112,7 @@
         at.x += one.tagName === "LI" ? 28 : 0;
         at.y += 14;
         copy.setAttribute("fill", "var(--ink)");
-        if (one.tagName === "H3") copy.setAttribute("font-weight", 600);
+        if (one.tagName === "DIV") copy.setAttribute("font-weight", 600);
       }
       for (const [name, value] of Object.entries(at)) copy.setAttribute(name, value);
       outer.append(copy);
@@ -129,7 +130,7 @@
       ...names.map((name) => ({ text: row.label(name) })), ...(point === null ? [] : [{ text: String(point) }]),
       { text: iclgd.interval(row.values[i], row.low[i], row.high[i]), value: row.values[i], low: row.low[i], high: row.high[i] },
     ]));
-    const table = el("table", {}, el("thead", {}, el("tr", {}, ...header.map((name) => el("th", { scope: "col", text: name })))),
+    const table = el("table", {}, el("thead", {}, el("tr", {}, ...header.map((name) => iclgd.head(name)))),
       el("tbody", {}, ...body.map((row) => el("tr", {}, ...row.map((cell) => el("td", { text: cell.text }))))));
     host.replaceChildren(save.tableBar("numbers", () => [header, body]), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the chart" }, table));
   }
@@ -156,7 +157,7 @@
     new ResizeObserver(() => Math.abs(view.clientWidth - width) > 8 && redraw()).observe(view);
   }
 
-  Object.assign(iclgd, { linePanel, legend });
+  Object.assign(iclgd, { linePanel, legend, plot });
 
   iclgd.widget("dots", (host, data) => chart(host, data, (rows, room, said) => {
     const panels = unique(rows, data.panel), domain = extent(rows), one = panels.length === 1;
@@ -164,7 +165,7 @@
     const colourName = (row) => colour(row.label(data.colour) || "own");
     const drawn = panels.map((panel) => {
       const inside = rows.filter((row) => row.label(data.panel) === panel);
-      return el("div", {}, panel ? el("h3", { text: panel }) : null, dotPanel(inside, domain, width, panel, colourName, said));
+      return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, dotPanel(inside, domain, width, panel, colourName, said));
     });
     return [el("div", { class: one ? "" : "pairs" }, ...drawn)];
   }));
@@ -176,7 +177,7 @@
       const columns = Math.min(wide, panels.length), width = Math.min(440, (room - 24 * (columns - 1)) / columns);
       const drawn = panels.map((panel) => {
         const inside = rows.filter((row) => row.label(data.panel) === panel);
-        return el("div", {}, panel ? el("h3", { text: panel }) : null, linePanel(inside, data, extent(inside), width, panel, said));
+        return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, linePanel(inside, data, extent(inside), width, panel, said));
       });
       return [legend(rows, data), el("div", { class: "panels" }, ...drawn)];
     });

@@ -19,6 +19,9 @@ const iclgd = (() => {
     return made;
   }
 
+  /* A column's heading; one without words is that of the names. */
+  const head = (text) => el("th", { scope: "col" }, text || el("span", { class: "away", text: "name" }));
+
   /* The choice of a name: what the address says, if that is one of these, else the first. */
   function choice(name, among) {
     const said = chosen.get(name);
@@ -134,5 +137,5 @@ const iclgd = (() => {
     return number(value, digits) + around;
   }
 
-  return { el, choice, choose, chosen, heard, selector, widget, start, explain, hush, number, interval };
+  return { el, head, choice, choose, chosen, heard, selector, widget, start, explain, hush, number, interval };
 })();

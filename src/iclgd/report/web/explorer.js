@@ -81,7 +81,7 @@ iclgd.widget("explorer", (host, data) => {
     });
     const header = ["", ...one.labels.map((word, i) => `p(${word})${i === right ? ", right" : ""}`), "answer"];
     return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Label probabilities" },
-      el("table", {}, el("thead", {}, el("tr", {}, ...header.map((name) => el("th", { scope: "col", text: name })))), el("tbody", {}, ...rows)));
+      el("table", {}, el("thead", {}, el("tr", {}, ...header.map((name) => iclgd.head(name)))), el("tbody", {}, ...rows)));
   }
 
   /* What changed the answer, and where this head looks. */
@@ -117,8 +117,8 @@ iclgd.widget("explorer", (host, data) => {
       cells.push({ l, h, share: block.at(query(), l, h).subarray(from, to).reduce((a, b) => a + b, 0) });
     }
     const width = Math.min(420, 60 + 14 * block.layers), height = 46 + 13 * block.heads;
-    const svg = Plot.plot({
-      className: "plot", width, height, marginLeft: 34, marginBottom: 34, marginTop: 4, padding: 0.06,
+    const svg = iclgd.plot({
+      width, height, marginLeft: 34, marginBottom: 34, marginTop: 4, padding: 0.06,
       x: { label: "layer", labelArrow: "none", tickFormat: (l) => (l % 5 ? "" : String(l)), tickSize: 0 }, y: { label: null, tickFormat: (h) => (h % 4 ? "" : `${h}`), tickSize: 0 },
       ariaLabel: "Share of each head's attention that lies on the demonstrations, by layer and head",
       marks: [Plot.cell(cells, { x: "l", y: "h", fill: "var(--s0)", fillOpacity: (cell) => 0.06 + 0.94 * cell.share }),
@@ -133,7 +133,7 @@ iclgd.widget("explorer", (host, data) => {
       choose("layer", nearest(x, ((event.clientX - at.left) / at.width) * width));
       choose("head", nearest(y, ((event.clientY - at.top) / at.height) * height));
     });
-    return el("div", {}, el("h3", { text: "Attention on demonstrations, by layer and head" }), svg);
+    return el("div", {}, el("div", { class: "title", text: "Attention on demonstrations, by layer and head" }), svg);
   }
 
   function alike(room) {
@@ -143,7 +143,7 @@ iclgd.widget("explorer", (host, data) => {
     });
     if (!rows.length) return null;
     const shape = { points: rows[0].values.map((_, i) => i), x: "layer", own: "role", name: "name", colour: "learner" };
-    return el("div", {}, el("h3", { text: "Likeness of updates with reading's, this query" }), iclgd.legend(rows, shape), iclgd.linePanel(rows, shape, [-1, 1], Math.min(440, room), "Likeness by layer", said));
+    return el("div", {}, el("div", { class: "title", text: "Likeness of updates with reading's, this query" }), iclgd.legend(rows, shape), iclgd.linePanel(rows, shape, [-1, 1], Math.min(440, room), "Likeness by layer", said));
   }
 
   // in its place

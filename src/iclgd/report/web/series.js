@@ -2,22 +2,23 @@
 /* Series of numbers among which a reader chooses; and a drawing that can be pointed at, or walked with arrow keys. */
 iclgd.series = (data) => {
   const width = data.points.length || 1;
-  const { names, codes } = data;
-  const columns = Object.keys(names);
-  const count = columns.length ? codes[columns[0]].length : 0;
+  const { names, count } = data;
 
-  function numbers(given) {
-    if (Array.isArray(given)) return Float64Array.from(given, (value) => value ?? NaN);
-    const bytes = Uint8Array.from(atob(given.codes), (c) => c.charCodeAt(0));
-    const view = new DataView(bytes.buffer), found = new Float64Array(bytes.length / 2);
-    for (let i = 0; i < found.length; i++) {
-      const code = view.getUint16(2 * i, true);
-      found[i] = code > given.steps ? NaN : given.low + (code / given.steps) * (given.high - given.low);
-    }
+  /* 16-bit codes, least byte first, whatever the machine. */
+  function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0)), found = new Uint16Array(bytes.length / 2);
+    for (let i = 0; i < found.length; i++) found[i] = bytes[2 * i] + 256 * bytes[2 * i + 1];
     return found;
   }
 
+  function numbers(given) {
+    if (Array.isArray(given)) return Float64Array.from(given, (value) => value ?? NaN);
+    return Float64Array.from(unpacked(given.codes), (code) => (code > given.steps ? NaN : given.low + (code / given.steps) * (given.high - given.low)));
+  }
+
+  const codes = Object.fromEntries(Object.entries(data.codes).map(([name, given]) => [name, Array.isArray(given) ? given : unpacked(given)]));
   const [values, low, high] = [data.values, data.low, data.high].map(numbers);
+  const limits = new Map(data.limited.map((row, place) => [row, place])), none = new Float64Array(width).fill(NaN);
   const label = (row, name) => (name in names ? names[name][codes[name][row]] : "");
 
   /* What a selector offers: every value of its label but the empty one, which is true of any choice. */
@@ -28,8 +29,8 @@ iclgd.series = (data) => {
     const found = [];
     for (let row = 0; row < count; row++) {
       if (!asked.every(([name, value]) => ["", value].includes(label(row, name)))) continue;
-      const part = (all) => all.subarray(row * width, (row + 1) * width);
-      found.push({ row, label: (name) => label(row, name), values: part(values), low: part(low), high: part(high) });
+      const part = (all, place) => (place === undefined ? none : all.subarray(place * width, (place + 1) * width));
+      found.push({ row, label: (name) => label(row, name), values: part(values, row), low: part(low, limits.get(row)), high: part(high, limits.get(row)) });
     }
     return found;
   }

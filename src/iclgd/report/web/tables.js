@@ -2,7 +2,7 @@
 /* Tables that can be sorted, filtered and taken away. The order they came in is the third click. */
 (() => {
   const { el, save } = iclgd;
-  const LONG = 8; // rows from which a filter is worth its place
+  const LONG = 6; // rows from which a filter is worth its place
 
   const text = (cell) => cell.textContent.trim();
   const value = (cell) => (cell?.dataset.value === undefined ? NaN : Number(cell.dataset.value));
