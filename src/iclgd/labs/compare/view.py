@@ -67,10 +67,17 @@ class Comparison:
         """An array of every seed that has it."""
         return self._index.get(tuple(labels.get(name) for name in PLACE), {})
 
+    @cached_property
+    def _known(self) -> dict[str, list[str]]:
+        columns = zip(*self._index, strict=True) if self._index else [()] * len(PLACE)
+        return {
+            name: [str(value) for value in dict.fromkeys(column) if value is not None]
+            for name, column in zip(PLACE, columns, strict=True)
+        }
+
     def known(self, name: str) -> list[str]:
         """Every value that a label has in the study, in order."""
-        place = PLACE.index(name)
-        return list(dict.fromkeys(str(key[place]) for key in self._index if key[place] is not None))
+        return self._known[name]
 
     @cached_property
     def _diverged(self) -> dict[tuple[object, ...], int]:

@@ -8,10 +8,11 @@ iclgd.widget("explorer", (host, data) => {
 
   /* Shares [query, layer, head, key], decoded when they are first looked at. */
   function shares(block) {
-    const bytes = Uint8Array.from(atob(block.bytes), (c) => c.charCodeAt(0)), [, layers, heads, keys] = block.shape;
+    const bytes = atob(block.bytes), [, layers, heads, keys] = block.shape;
     const row = (query, layer, head) => {
-      const start = ((query * layers + layer) * heads + head) * keys;
-      return Float32Array.from(bytes.subarray(start, start + keys), (byte) => (byte / 255) ** 2);
+      const start = ((query * layers + layer) * heads + head) * keys, found = new Float32Array(keys);
+      for (let key = 0; key < keys; key++) found[key] = (bytes.charCodeAt(start + key) / 255) ** 2;
+      return found;
     };
     const mean = (query, layer) => {
       const sum = new Float32Array(keys);

@@ -6,14 +6,16 @@ iclgd.series = (data) => {
 
   /* 16-bit codes, least byte first, whatever the machine. */
   function unpacked(text) {
-    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0)), found = new Uint16Array(bytes.length / 2);
-    for (let i = 0; i < found.length; i++) found[i] = bytes[2 * i] + 256 * bytes[2 * i + 1];
+    const bytes = atob(text), found = new Uint16Array(bytes.length / 2);
+    for (let i = 0; i < found.length; i++) found[i] = bytes.charCodeAt(2 * i) + 256 * bytes.charCodeAt(2 * i + 1);
     return found;
   }
 
+  /* Rows of numbers, decoded when they are shown. */
   function numbers(given) {
-    if (Array.isArray(given)) return Float64Array.from(given, (value) => value ?? NaN);
-    return Float64Array.from(unpacked(given.codes), (code) => (code > given.steps ? NaN : given.low + (code / given.steps) * (given.high - given.low)));
+    const all = Array.isArray(given) ? given : unpacked(given.codes);
+    const plain = (value) => value ?? NaN, scaled = (code) => (code > given.steps ? NaN : given.low + (code / given.steps) * (given.high - given.low));
+    return (place) => Float64Array.from(all.slice(place * width, (place + 1) * width), Array.isArray(given) ? plain : scaled);
   }
 
   const codes = Object.fromEntries(Object.entries(data.codes).map(([name, given]) => [name, Array.isArray(given) ? given : unpacked(given)]));
@@ -29,8 +31,8 @@ iclgd.series = (data) => {
     const found = [];
     for (let row = 0; row < count; row++) {
       if (!asked.every(([name, value]) => ["", value].includes(label(row, name)))) continue;
-      const part = (all, place) => (place === undefined ? none : all.subarray(place * width, (place + 1) * width));
-      found.push({ row, label: (name) => label(row, name), values: part(values, row), low: part(low, limits.get(row)), high: part(high, limits.get(row)) });
+      const place = limits.get(row), limit = (of) => (place === undefined ? none : of(place));
+      found.push({ row, label: (name) => label(row, name), values: values(row), low: limit(low), high: limit(high) });
     }
     return found;
   }
