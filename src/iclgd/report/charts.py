@@ -15,6 +15,7 @@ FEW = 4096  # numbers that are written out; more are packed
 STEPS = 65534  # of a packed number between the least and the largest; one code is kept for what is not known
 DIGITS = 5
 OWN, NULL = "own", "null"
+Numbers = Sequence[float] | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +26,9 @@ class Series:
     """
 
     labels: Mapping[str, str]
-    values: Sequence[float]
-    low: Sequence[float] = ()
-    high: Sequence[float] = ()
+    values: Numbers
+    low: Numbers = ()
+    high: Numbers = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def plain(series: Sequence[Series], points: Sequence[float], looks: Looks) -> di
     }
 
 
-def _block(rows: Sequence[Sequence[float]]) -> np.ndarray:
+def _block(rows: Sequence[Numbers]) -> np.ndarray:
     return np.concatenate([np.asarray(row, dtype=float) for row in rows]) if rows else np.empty(0)
 
 
