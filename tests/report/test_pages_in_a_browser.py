@@ -10,9 +10,13 @@ from browsing import opened
 from playwright.sync_api import expect
 
 import iclgd
+from iclgd.labs.linear.play import played
+from iclgd.labs.linear.spec import TrainSpec
 from iclgd.report import explorer
 from iclgd.report.charts import packed, small
 from iclgd.report.page import Page
+from iclgd.results import Result, array
+from iclgd.study import Study
 from little import little_model, little_task
 
 HOSTILE = ("</script><img src=x onerror=alert(1)>", r"$\frac{", "turned\u202eround")
@@ -33,10 +37,20 @@ def compared(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def linear(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("linear")
-    study = iclgd.linear_train(dx=2, k=3, steps=10, seeds=2, episodes=20, store=folder / "cells")
-    (folder / "index.html").write_text(study.page.html(), encoding="utf-8")
-    return study, folder / "index.html"
+    """Layers with planted weights: a study, and the file of what it lets a reader move."""
+    spec, random = TrainSpec.of({"dx": 2, "k": 3, "seeds": 2}), np.random.default_rng(0)
+    results = {}
+    for cell in spec.cells():
+        weights = [
+            array(random.normal(size=(3, 3)), "row", "column", quantity="weights", side=side, matrix=matrix)
+            for side in ("learned", "constructed")
+            for matrix in ("qk", "pv")
+        ]
+        results[str(cell.labels["seed"])] = Result({}, [*weights, array(0.3, quantity="rate / N", learner="gd ×1")])
+    study = Study("linear train", spec, spec.cells(), list(results), results)
+    path = tmp_path_factory.mktemp("linear") / "index.html"
+    path.write_text(Page("t", "s", "a", played(study)).html(), encoding="utf-8")
+    return study, path
 
 
 def saved(page, button) -> bytes:
@@ -255,12 +269,12 @@ def test_what_the_linear_page_computes_is_what_python_computes(browser, linear):
 
 def test_moving_a_demonstration_moves_every_answer(browser, linear):
     with opened(browser, linear[1]) as page:
-        answers = page.locator(".widget").nth(1).locator("tbody td:nth-child(2)")
+        answers = page.locator(".widget tbody td:nth-child(2)")
         before = answers.all_inner_texts()
         assert before[0] != before[1]
         point = page.get_by_role("button", name="demonstration 2, moved by arrow keys")
         point.focus()
-        for _ in range(4):
+        for _ in range(15):
             page.keyboard.press("ArrowUp")
         after = answers.all_inner_texts()
         assert all(one != two for one, two in zip(before, after, strict=True))
@@ -270,9 +284,9 @@ def test_moving_a_demonstration_moves_every_answer(browser, linear):
         assert answers.all_inner_texts() == before
 
 
-def test_the_constructed_layer_answers_as_the_cells_weights_do(linear):
+def test_the_page_carries_every_seeds_weights(linear):
     study, path = linear
-    data = json.loads(re.search(r'id="data-1">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
+    data = json.loads(re.search(r'id="data-0">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
     assert set(data["trained"]) == {"0", "1"}
     for one in study.arrays(quantity="weights", side="learned", seed=1):
         assert np.allclose(data["trained"]["1"][one.labels["matrix"]], one.values, atol=1e-6)

@@ -35,8 +35,8 @@
     const alone = marks.filter((mark) => mark.own).length === 1 && first && !Number.isNaN(first.low);
     const dy = narrow ? 9 : 0;
     const svg = plot({
-      width, height: step * rows.length + 44, marginLeft: narrow ? 6 : LABELS, marginRight: 16, marginTop: 4, marginBottom: 36,
-      x: { domain, label: null, ticks: Math.max(3, Math.round(width / 140)) }, y: { domain: marks.map((mark) => mark.i), axis: null, padding: 0 },
+      width, height: step * rows.length + 34, marginLeft: narrow ? 6 : LABELS, marginRight: 16, marginTop: 4, marginBottom: 30,
+      x: { domain, label: null, ticks: Math.max(3, Math.round(width / 140)) }, y: { domain: marks.map((mark) => mark.i), axis: null, type: "point", padding: 0.5 },
       ariaLabel: `${title}: ${rows.map((row, i) => `${names[i]} ${iclgd.interval(row.values[0], row.low[0], row.high[0])}`).join("; ")}`,
       marks: [
         alone ? Plot.rect([first], { x1: "low", x2: "high", fill: paint(first), fillOpacity: 0.1 }) : null,
