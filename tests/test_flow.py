@@ -31,6 +31,7 @@ FLOW = [
     {"store"},
     {"engine"},
     {"study"},
+    {"overview"},
     {"running"},
     {"grid"},
     {"labs"},

@@ -27,3 +27,15 @@ def opened(browser: Any, path: Path, width: int = 1280, hash: str = "", dark: bo
 def _asked(url: str, path: Path, faults: list[str]) -> None:
     if not url.startswith((path.as_uri(), "data:", "blob:")):
         faults.append(f"asked for {url}")
+
+
+def faults_of(browser: Any, path: Path) -> list[str]:
+    """What axe finds wrong with a page; colours are looked at in the dark, too."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    with opened(browser, path) as page:
+        found = Axe().run(page).response["violations"]
+        page.emulate_media(color_scheme="dark")
+        found += Axe().run(page, options={"runOnly": ["color-contrast"]}).response["violations"]
+    first = [(one["id"], one["nodes"][0]) for one in found]
+    return [f"{name}: {node['html'][:200]} {node['failureSummary']}" for name, node in first]

@@ -43,6 +43,8 @@ def _result(cell: Cell, random: np.random.Generator) -> Result:
         return Result(facts, arrays)
     nulls = [None, *(choice.label for choice in cell.spec.nulls)]
     arrays = [scores] + ([_bytes(random, OWN, "own attention")] if trained else [])
+    arrays.append(array(np.linspace(3, 2, 8), "step", quantity="loss"))
+    arrays.append(array(random.uniform(0.1, 1, LAYERS), "layer", quantity="weight change"))
     for choice in cell.spec.metrics:
         for null in nulls:
             labels = {"null": null} if null else {}

@@ -8,7 +8,7 @@ from browsing import opened
 
 from iclgd.errors import Refusal
 from iclgd.report.figures import band, figure, styled, svg
-from iclgd.report.html import embedded, hashed, shown
+from iclgd.report.html import anchors, embedded, hashed, shown
 from iclgd.report.numbers import Number
 from iclgd.report.page import Drawing, Page, Section, Table
 
@@ -71,6 +71,10 @@ def test_a_policy_names_every_script_and_style_by_its_hash_and_nothing_is_from_e
         assert {hashed(one) for one in inline} <= set(allowed)
     assert not re.search(r"<(iframe|link|object|embed|base|form)\b", text)
     assert not re.search(r"(?:src|href)=\"(?!#|data:)", text)
+
+
+def test_every_section_has_a_place_of_its_own():
+    assert anchors(["Sources", "A b", "a-b", "←", "A b"]) == ["sources-2", "a-b", "a-b-2", "section", "a-b-3"]
 
 
 def test_no_text_ends_the_script_that_it_is_data_of():

@@ -1,22 +1,17 @@
 """Pages in a real browser: controls work, numbers are those of the study, nothing is logged or asked of a network."""
 
 import csv
-import json
 import re
 
 import numpy as np
 import pytest
-from browsing import opened
+from browsing import faults_of, opened
 from playwright.sync_api import expect
 
 import iclgd
-from iclgd.labs.linear.play import played
-from iclgd.labs.linear.spec import TrainSpec
 from iclgd.report import explorer
 from iclgd.report.charts import packed, small
 from iclgd.report.page import Page
-from iclgd.results import Result, array
-from iclgd.study import Study
 from little import little_model, little_task
 
 HOSTILE = ("</script><img src=x onerror=alert(1)>", r"$\frac{", "turned\u202eround")
@@ -33,24 +28,6 @@ def compared(tmp_path_factory):
     study = iclgd.compare(model=str(model), task=tasks, seeds=2, store=folder / "cells", **few)
     (folder / "index.html").write_text(study.page.html(), encoding="utf-8")
     return study, folder / "index.html"
-
-
-@pytest.fixture(scope="module")
-def linear(tmp_path_factory):
-    """Layers with planted weights: a study, and the file of what it lets a reader move."""
-    spec, random = TrainSpec.of({"dx": 2, "k": 3, "seeds": 2}), np.random.default_rng(0)
-    results = {}
-    for cell in spec.cells():
-        weights = [
-            array(random.normal(size=(3, 3)), "row", "column", quantity="weights", side=side, matrix=matrix)
-            for side in ("learned", "constructed")
-            for matrix in ("qk", "pv")
-        ]
-        results[str(cell.labels["seed"])] = Result({}, [*weights, array(0.3, quantity="rate / N", learner="gd ×1")])
-    study = Study("linear train", spec, spec.cells(), list(results), results)
-    path = tmp_path_factory.mktemp("linear") / "index.html"
-    path.write_text(Page("t", "s", "a", played(study)).html(), encoding="utf-8")
-    return study, path
 
 
 def saved(page, button) -> bytes:
@@ -224,18 +201,8 @@ def test_many_numbers_are_packed_to_a_small_share_of_their_range(browser, compar
     assert np.nanmax(np.abs(back - values)) <= np.ptp(values[np.isfinite(values)]) / 65534
 
 
-@pytest.mark.parametrize("which", ["compared", "linear"])
-def test_axe_finds_no_fault_and_colours_can_be_read_in_the_dark_too(browser, which, request):
-    from axe_playwright_python.sync_playwright import Axe
-
-    with opened(browser, request.getfixturevalue(which)[1]) as page:
-        found = Axe().run(page).response["violations"]
-        page.emulate_media(color_scheme="dark")
-        found += Axe().run(page, options={"runOnly": ["color-contrast"]}).response["violations"]
-    assert (
-        "\n".join(f"{one['id']}: {one['nodes'][0]['html'][:200]} {one['nodes'][0]['failureSummary']}" for one in found)
-        == ""
-    )
+def test_axe_finds_no_fault_and_colours_can_be_read_in_the_dark_too(browser, compared):
+    assert faults_of(browser, compared[1]) == []
 
 
 def test_a_notebooks_frame_runs_the_page_and_cannot_reach_out_of_it(browser, compared, tmp_path):
@@ -247,46 +214,3 @@ def test_a_notebooks_frame_runs_the_page_and_cannot_reach_out_of_it(browser, com
         inner.get_by_role("button", name="Next query").click()
         expect(inner.locator("select[name=query]")).to_have_value("1")
         assert inner.locator(".widget").count() == 1
-
-
-def test_what_the_linear_page_computes_is_what_python_computes(browser, linear):
-    random = np.random.default_rng(1)
-    x, y, query = random.normal(size=(5, 3)), random.normal(size=5), random.normal(size=3)
-    qk, pv = random.normal(size=(2, 4, 4))
-    tokens, asked = np.column_stack([x, y]), np.append(query, 0)
-    layer = -(pv @ (tokens.T @ (tokens @ (qk @ asked))) / 5)[-1]
-    descent = 0.3 * (y @ x) @ query
-    ridge = np.linalg.solve(x.T @ x + 0.1 * np.eye(3), x.T @ y) @ query
-    given = {"x": x.tolist(), "y": y.tolist(), "q": query.tolist(), "w": {"qk": qk.tolist(), "pv": pv.tolist()}}
-    with opened(browser, linear[1]) as page:
-        found = page.evaluate(
-            "g => [iclgd.linear.layer(g.w, g.x, g.y, g.q), iclgd.linear.descent(.3, g.x, g.y, g.q), "
-            "iclgd.linear.ridge(.1, g.x, g.y, g.q)]",
-            given,
-        )
-    assert found == pytest.approx([layer, descent, ridge], rel=1e-9)
-
-
-def test_moving_a_demonstration_moves_every_answer(browser, linear):
-    with opened(browser, linear[1]) as page:
-        answers = page.locator(".widget tbody td:nth-child(2)")
-        before = answers.all_inner_texts()
-        assert before[0] != before[1]
-        point = page.get_by_role("button", name="demonstration 2, moved by arrow keys")
-        point.focus()
-        for _ in range(15):
-            page.keyboard.press("ArrowUp")
-        after = answers.all_inner_texts()
-        assert all(one != two for one, two in zip(before, after, strict=True))
-        point.drag_to(page.get_by_role("button", name="query, moved by arrow keys"), force=True)
-        assert answers.all_inner_texts() != after
-        page.get_by_role("button", name="as drawn").click()
-        assert answers.all_inner_texts() == before
-
-
-def test_the_page_carries_every_seeds_weights(linear):
-    study, path = linear
-    data = json.loads(re.search(r'id="data-0">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
-    assert set(data["trained"]) == {"0", "1"}
-    for one in study.arrays(quantity="weights", side="learned", seed=1):
-        assert np.allclose(data["trained"]["1"][one.labels["matrix"]], one.values, atol=1e-6)

@@ -25,6 +25,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 WORDS = TEMPLATES / "words.yaml"
 CORE = tuple(WEB / name for name in ("core.js", "save.js", "tables.js"))
 STYLE, PLOT_STYLE, START = WEB / "page.css", WEB / "plot.css", WEB / "start.js"
+TAKEN = ("main", "contents", "glossary", "sources", "repeat", "tip")  # places of the page's own
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src {styles}; img-src data: blob:; base-uri 'none'; "
     "form-action 'none'"
@@ -48,6 +49,7 @@ def render(page: "Page") -> str:
     return environment.get_template("page.html").render(
         page=page,
         picture=first,
+        anchors=anchors([section.title for section in page.sections]),
         places={id(widget): f"data-{i}" for i, widget in enumerate(widgets)},
         data={f"data-{i}": _safe(embedded(widget.data)) for i, widget in enumerate(widgets)},
         scripts=[_safe(text) for text in scripts],
@@ -110,6 +112,15 @@ def inert(data: Any) -> Any:
 def anchor(title: str) -> str:
     """A section's or a word's place in the page's address."""
     return re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
+
+
+def anchors(titles: Iterable[str]) -> list[str]:
+    """The sections' places, each its own: a second one of a title is counted."""
+    found: list[str] = []
+    for title in titles:
+        name, taken = anchor(title), {*found, *TAKEN}
+        found.append(next(n for n in (name, *(f"{name}-{i}" for i in range(2, 10_000))) if n not in taken))
+    return found
 
 
 def image(svg: str) -> str:
