@@ -1,6 +1,7 @@
 """Charts of numbers with intervals, among which a reader chooses: dots beside their nulls, lines in small panels."""
 
 import base64
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from iclgd.report.numbers import Number
-from iclgd.report.page import Entry, Table
+from iclgd.report.page import Table
 from iclgd.report.widgets import Widget
 
 FEW = 4096  # numbers that are written out; more are packed
@@ -106,27 +107,22 @@ def packed(values: np.ndarray) -> Any:
 
 
 def picture(table: Table) -> Widget | None:
-    """The numbers of a table as dots: a column at a time, rows that are set in beside the row they stand under."""
+    """The numbers of a table as dots: a column at a time, rows that are set in, or called null, as nulls."""
     found = list(_rows(table))
     if len({one.labels["name"] for one in found}) < 2:
         return None
     columns = dict.fromkeys(one.labels["column"] for one in found)
-    looks = Looks(choose={"column": "what is shown"} if len(columns) > 1 else {}, panel="under")
+    looks = Looks(choose={"column": "what is shown"} if len(columns) > 1 else {})
     return dots(lambda: found, looks, f"Dots with 95% intervals: {', '.join(columns)}.")
 
 
 def _rows(table: Table) -> list[Series]:
-    found, above = [], ""
+    found = []
     for row in table.rows:
         name = str(row[0])
-        set_in = name.startswith(("  ", "null", "─"))
-        above = above if set_in else name
+        role = NULL if name.startswith(("  ", "null", "─")) else OWN
         for title, entry in zip(list(table.header)[1:], row[1:], strict=False):
-            if _known(entry) and isinstance(entry, Number):
-                labels = {"column": title, "under": "", "name": name.strip(), "role": NULL if set_in else OWN}
+            if isinstance(entry, Number) and math.isfinite(entry.value):
+                labels = {"column": title, "name": name.strip(), "role": role}
                 found.append(Series(labels, [entry.value], [entry.low], [entry.high]))
     return found
-
-
-def _known(entry: Entry) -> bool:
-    return isinstance(entry, Number) and entry.value == entry.value
