@@ -162,7 +162,7 @@
   iclgd.widget("dots", (host, data) => chart(host, data, (rows, room, said) => {
     const panels = unique(rows, data.panel), domain = extent(rows), one = panels.length === 1;
     const width = one ? Math.min(room, 760) : room >= 2 * NARROW ? (room - 24) / 2 : room;
-    const colourName = (row) => colour(row.label(data.colour) || "own");
+    const colourName = (row) => (row.label(data.colour) ? colour(row.label(data.colour)) : "var(--mark)");
     const drawn = panels.map((panel) => {
       const inside = rows.filter((row) => row.label(data.panel) === panel);
       return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, dotPanel(inside, domain, width, panel, colourName, said));
@@ -174,12 +174,12 @@
     for (const name of data.names[data.colour]) colour(name);
     chart(host, data, (rows, room, said) => {
       const panels = unique(rows, data.panel), wide = room >= 960 ? 3 : room >= NARROW ? 2 : 1;
-      const columns = Math.min(wide, panels.length), width = Math.min(440, (room - 24 * (columns - 1)) / columns);
+      const columns = Math.min(wide, panels.length), width = Math.min(panels.length === 1 ? 760 : 440, (room - 24 * (columns - 1)) / columns);
       const drawn = panels.map((panel) => {
         const inside = rows.filter((row) => row.label(data.panel) === panel);
         return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, linePanel(inside, data, extent(inside), width, panel, said));
       });
-      return [legend(rows, data), el("div", { class: "panels" }, ...drawn)];
+      return [legend(rows, data), el("div", { class: panels.length === 1 ? "" : "panels" }, ...drawn)];
     });
   });
 })();
