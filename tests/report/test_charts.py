@@ -4,7 +4,7 @@ import base64
 
 import numpy as np
 
-from iclgd.report.charts import NULL, OWN, Looks, Series, packed, picture, plain
+from iclgd.report.charts import NULL, OWN, Looks, Series, packed, picture, plain, small
 from iclgd.report.numbers import Number
 from iclgd.report.page import Table
 
@@ -41,3 +41,9 @@ def test_packed_numbers_come_back_to_half_a_step():
     back = found["low"] + codes / found["steps"] * (found["high"] - found["low"])
     assert np.abs(back - values).max() <= 4 / 65534 / 2 + 1e-12
     assert packed(np.array([1 / 3, np.nan])) == [0.33333, None]
+
+
+def test_many_codes_take_a_byte_each_and_two_where_one_is_not_enough():
+    assert small([3, 1]) == [3, 1]
+    assert list(base64.b64decode(small([7] * 5000))) == [7] * 5000
+    assert np.frombuffer(base64.b64decode(small([300] * 5000)), "<u2").tolist() == [300] * 5000

@@ -89,10 +89,10 @@ def _block(rows: Sequence[Numbers]) -> np.ndarray:
 
 
 def small(codes: Sequence[int]) -> Any:
-    """Few codes as they are, many as 16 bits each."""
+    """Few codes as they are, many as 8 bits each, or 16 where that is not enough."""
     if len(codes) <= FEW:
         return list(codes)
-    return base64.b64encode(np.array(codes, dtype="<u2").tobytes()).decode()
+    return base64.b64encode(np.array(codes, dtype="u1" if max(codes) < 256 else "<u2").tobytes()).decode()
 
 
 def packed(values: np.ndarray) -> Any:

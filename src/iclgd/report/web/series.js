@@ -4,10 +4,10 @@ iclgd.series = (data) => {
   const width = data.points.length || 1;
   const { names, count } = data;
 
-  /* 16-bit codes, least byte first, whatever the machine. */
-  function unpacked(text) {
-    const bytes = atob(text), found = new Uint16Array(bytes.length / 2);
-    for (let i = 0; i < found.length; i++) found[i] = bytes.charCodeAt(2 * i) + 256 * bytes.charCodeAt(2 * i + 1);
+  /* Codes of 16 bits, least byte first whatever the machine; or of 8, where there are as many bytes as codes. */
+  function unpacked(text, expected = 0) {
+    const bytes = atob(text), wide = bytes.length !== expected, found = new Uint16Array(wide ? bytes.length / 2 : expected);
+    for (let i = 0; i < found.length; i++) found[i] = wide ? bytes.charCodeAt(2 * i) + 256 * bytes.charCodeAt(2 * i + 1) : bytes.charCodeAt(i);
     return found;
   }
 
@@ -18,7 +18,7 @@ iclgd.series = (data) => {
     return (place) => Float64Array.from(all.slice(place * width, (place + 1) * width), Array.isArray(given) ? plain : scaled);
   }
 
-  const codes = Object.fromEntries(Object.entries(data.codes).map(([name, given]) => [name, Array.isArray(given) ? given : unpacked(given)]));
+  const codes = Object.fromEntries(Object.entries(data.codes).map(([name, given]) => [name, Array.isArray(given) ? given : unpacked(given, count)]));
   const [values, low, high] = [data.values, data.low, data.high].map(numbers);
   const limits = new Map(data.limited.map((row, place) => [row, place])), none = new Float64Array(width).fill(NaN);
   const label = (row, name) => (name in names ? names[name][codes[name][row]] : "");

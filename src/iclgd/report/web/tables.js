@@ -6,7 +6,7 @@
 
   const text = (cell) => cell.textContent.trim();
   const value = (cell) => (cell?.dataset.value === undefined ? NaN : Number(cell.dataset.value));
-  const known = (given) => (given === undefined || given === "nan" ? null : Number(given));
+  const known = (given) => (given === undefined || given === "nan" ? null : Number(given)); // nan: as Python writes it
 
   function read(table) {
     const header = [...table.tHead.rows[0].cells].map((cell) => cell.dataset.title);
@@ -65,6 +65,7 @@
   for (const image of document.querySelectorAll("img.figure")) {
     const bar = image.closest("figure").querySelector(".save");
     const give = () => save.png(image.dataset.name, image.src, image.naturalWidth, image.naturalHeight);
+    bar.prepend(el("a", { download: `${image.dataset.name}.svg`, href: image.src, text: "SVG" }));
     bar.append(el("button", { type: "button", text: "PNG", "aria-label": `PNG: ${image.dataset.name}`, onclick: give }));
   }
   const sources = document.querySelector(".bibtex");
