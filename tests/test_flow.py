@@ -10,7 +10,7 @@ import iclgd
 ROOT = Path(iclgd.__file__).parent
 # Each line may import from itself and from the lines above it.
 FLOW = [
-    {"errors", "noise"},
+    {"errors", "noise", "papers"},
     {"registry", "files"},
     {"spec"},
     {"choices"},
@@ -25,12 +25,14 @@ FLOW = [
     {"small"},
     {"tools"},
     {"results"},
+    {"looked"},
     {"options"},
     {"report"},
     {"lab"},
     {"store"},
     {"engine"},
     {"study"},
+    {"overview"},
     {"running"},
     {"grid"},
     {"labs"},

@@ -7,7 +7,7 @@ import yaml
 import toy
 from iclgd.errors import Refusal
 from iclgd.running import Where, run_study
-from iclgd.study import open_study, repeat_line, said
+from iclgd.study import open_study, repeat_line, said, show
 
 
 @pytest.fixture
@@ -114,3 +114,8 @@ def test_choices_come_back_from_the_repeat_line():
     words = repeat_line("compare", made, None).split()
     given = {word[2:]: value for word, value in zip(words[2:-1:2], words[3::2], strict=True)}
     assert CompareSpec.of(given) == made
+
+
+def test_a_study_without_attention_is_not_shown_token_by_token(study):
+    with pytest.raises(Refusal, match="keeps no attention to show"):
+        show(study)

@@ -13,6 +13,7 @@ from typing import Any
 _PUBLIC = {
     "open": "iclgd.study:open_study",
     "Study": "iclgd.study:Study",
+    "show": "iclgd.study:show",
     "Refusal": "iclgd.errors:Refusal",
     # what a lab is made of
     "LABS": "iclgd.lab:LABS",

@@ -158,6 +158,16 @@ class Study:
                 (new / name).write_text(content, encoding="utf-8")
 
 
+def show(study: Study) -> Page:
+    """A study's first queries token by token, as its page shows them; in a notebook this is what a cell displays."""
+    found = [one for one in study.page.sections if one.widget is not None and one.widget.kind == "explorer"]
+    if not found:
+        raise Refusal(
+            "this study keeps no attention to show: give one of a lab that does, as `iclgd.trace(…)`, and run anew."
+        )
+    return Page(study.page.title, study.page.subtitle, study.page.answer, found)
+
+
 def study_key(lab: str, spec: LabSpec) -> str:
     return key({"lab": lab, "spec": spec.model_dump(mode="json")})
 

@@ -14,9 +14,9 @@ from iclgd.claims import pages
 from iclgd.claims.claim import CLAIMS, TIERS
 from iclgd.claims.kept import FOLDER, kept
 from iclgd.claims.ledger import Asked, cells_of, spec_of
-from iclgd.claims.papers import PAPERS
 from iclgd.claims.state import SECTIONS, STANDS
 from iclgd.errors import Refusal
+from iclgd.papers import PAPERS
 
 OWN = pages.own()
 EMBEDDED = {"sentiment", "kinds", "continents"}

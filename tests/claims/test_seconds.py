@@ -11,18 +11,19 @@ import pytest
 from iclgd.claims.claim import CLAIMS
 from iclgd.claims.kept import changed, kept
 from iclgd.claims.ledger import run_claims
-from iclgd.claims.papers import PAPERS
 from iclgd.labs.dual.model import Dual
 from iclgd.labs.dual.modified import Modification, Regularised, RegularisedSlide
 from iclgd.learners import descent, layercausal
 from iclgd.metrics import likeness, nulls, prediction
 from iclgd.models import added, heads, last_token, replicas
+from iclgd.papers import PAPERS
 from iclgd.running import Where
 from iclgd.small import construct, learners, recurrent
 from iclgd.small.languages.automaton import Language
 
 SECONDS = [name for name in CLAIMS if CLAIMS[name].tier == "seconds" and CLAIMS[name].paper in PAPERS]
-ALLOWED = 20.0  # seconds of processor time for those that read the same cells; all of them together take a minute
+ALLOWED = 60.0  # seconds of processor time, for all of them together
+TAKEN: dict[str, float] = {}
 
 
 def by_cells(names: Sequence[str]) -> dict[str, list[str]]:
@@ -55,7 +56,12 @@ def test_claims_that_take_seconds_are_as_the_ledger_says(tmp_path, group):
     wrong = {row.claim.name: row.reason or row.judgement for row in rows if row.state != "as we say"}
     assert not wrong
     assert not {row.claim.name: why for row in rows if (why := changed(row, kept(row.claim)))}
-    assert time.process_time() - start < ALLOWED
+    TAKEN[group] = time.process_time() - start
+
+
+def test_all_of_them_take_no_more_than_a_minute():
+    """Of those that ran before, in this process: all, where the whole file was asked for."""
+    assert sum(TAKEN.values()) < ALLOWED, TAKEN
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, original: Any, fault: Any) -> None:

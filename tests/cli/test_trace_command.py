@@ -69,7 +69,8 @@ def test_trace_leaves_its_page_and_its_episode_in_the_folder_and_its_arrays_in_t
     assert code == 0
     assert str(out / "index.html") in said
     pages = {"index.html", "page.md", "study.json", "spec.yaml", ".iclgd"}
-    assert {path.name for path in out.iterdir()} == pages | {"episode.json", "update-size.svg", "update-size.png"}
+    figures = {f"update-size.{kind}" for kind in ("svg", "pdf", "png")}
+    assert {path.name for path in out.iterdir()} == pages | figures | {"episode.json"}
     (cell,) = (tmp_path / "runs" / "cells").iterdir()
     assert {path.name for path in cell.iterdir()} == {"record.json", "arrays.safetensors"}
     record = json.loads((cell / "record.json").read_text())

@@ -75,7 +75,7 @@ def test_the_style_is_that_of_the_figure_and_leaves_the_programs_own_alone():
     assert not STYLE["axes.spines.right"]
 
 
-def test_a_figure_is_the_same_text_twice_and_two_files(tmp_path):
+def test_a_figure_is_the_same_text_twice_and_three_files(tmp_path):
     def draw():
         made, grid = figure()
         grid[0, 0].plot([0, 1], [0, 1])
@@ -86,3 +86,4 @@ def test_a_figure_is_the_same_text_twice_and_two_files(tmp_path):
     save(Drawing("it", draw), tmp_path)
     assert (tmp_path / "it.svg").read_text(encoding="utf-8") == svg(draw())
     assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "it.pdf").read_bytes().startswith(b"%PDF")

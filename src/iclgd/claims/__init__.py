@@ -16,7 +16,7 @@ from iclgd.claims.expect import (
     Together,
     Within,
 )
-from iclgd.claims.papers import PAPERS
+from iclgd.papers import PAPERS
 
 __all__ = [
     "CLAIMS",

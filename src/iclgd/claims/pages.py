@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 
 from iclgd.claims.claim import CLAIMS, Claim
 from iclgd.claims.kept import DEFAULT, judgement_of, kept, models_of
-from iclgd.claims.papers import PAPERS
 from iclgd.claims.shown import MARKS, Line, of_kept, summed, value_of
 from iclgd.claims.state import SECTIONS, STANDS
 from iclgd.errors import Refusal
+from iclgd.papers import PAPERS
 from iclgd.report.page import Table
 
 

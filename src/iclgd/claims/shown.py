@@ -8,8 +8,8 @@ from typing import Any
 from iclgd.claims.claim import Claim
 from iclgd.claims.expect import Finding, Judgement, state_of
 from iclgd.claims.kept import Kept, judgement_of, kept, models_of
-from iclgd.claims.papers import PAPERS
 from iclgd.errors import Refusal
+from iclgd.papers import PAPERS
 from iclgd.report.numbers import counted, significant
 
 MARKS = {"as we say": "✓", "not as we say": "✗", "not run": "·", "error": "!"}

@@ -29,6 +29,7 @@ Examples:
   iclgd claims run --paper ren2024 --jobs 2               run a paper's
   iclgd claims run --model mine/ --tier minutes           what of this holds for a model of yours
   iclgd claims show ren2024.thm31                         one in full
+  iclgd claims page --out claims.html                     all of them as a page
 """
 WHICH = (
     click.option("--paper", default="", help="Of one paper, for instance ren2024."),
@@ -110,6 +111,24 @@ def unloadable() -> list[tuple[str, str]]:
 def show_command(name: str) -> None:
     """One claim in full: sentence, source, evidence, cells, the command that repeats it, BibTeX."""
     say(in_full(CLAIMS[name]))
+
+
+@command.command("page")
+@which
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("claims.html"), help="The file.", show_default=True
+)
+def page_command(paper: str, tier: str, stands: str, match: str, as_json: bool, out: Path) -> None:
+    """Write the ledger as one HTML file, to filter and to open to the evidence."""
+    from iclgd.claims.html import page
+    from iclgd.files import write_over
+
+    made = page([CLAIMS[name] for name in chosen_names((), paper, tier, stands, match)])
+    if as_json:
+        say(json.dumps(made.plain(), ensure_ascii=False, allow_nan=False))
+        return
+    write_over(out, made.html())
+    say(f"{made.answer}\n\npage     {out}")
 
 
 @command.command("run")

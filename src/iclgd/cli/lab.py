@@ -119,6 +119,7 @@ def _metavar(annotation: Any) -> str | None:
 
 def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
     from iclgd.engine.engines import Engine
+    from iclgd.overview import listed
     from iclgd.report.terminal import cell_progress, say, window
     from iclgd.running import Where, run_study
     from iclgd.store.cells import default_store
@@ -142,6 +143,7 @@ def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
     say()
     if out:
         say(f"page     {Path(out) / 'index.html'}" + ("" if full else "  (--full prints all of it)"))
+        listed(Path(out))
     say(f"repeat   {page.repeat}")
 
 
@@ -149,6 +151,7 @@ def _places(
     name: str, lab: Lab, spec: LabSpec, file: str | None, out: str | None, store: str | None
 ) -> tuple[str | None, str | None]:
     """Folder and store; the spec of a study's own folder is shown again in its place, from the store it had."""
+    from iclgd.overview import RUNS
     from iclgd.study import SPEC, read_record, study_key
 
     own = study_key(name, spec)
@@ -157,5 +160,5 @@ def _places(
     if record.get("key") == own:
         return out or str(origin), store or record["store"]
     if out is None and not lab.quick:
-        out = str(Path("runs") / f"{spec.title() or name.replace(' ', '-')}-{own[:8]}")
+        out = str(RUNS / f"{spec.title() or name.replace(' ', '-')}-{own[:8]}")
     return out, store

@@ -59,8 +59,9 @@ def run_command(file: str, out: str | None, overwrite: bool, store: str | None, 
     """Run the cells of a study FILE that the store lacks, and write a page for each part and one for all."""
     from iclgd.engine.engines import Engine
     from iclgd.grid.file import read_grid
-    from iclgd.grid.plan import FILE, RUNS
+    from iclgd.grid.plan import FILE
     from iclgd.grid.run import run_grid
+    from iclgd.overview import RUNS
     from iclgd.report.terminal import cell_progress
     from iclgd.running import Where
     from iclgd.study import read_record

@@ -11,6 +11,7 @@ from iclgd.errors import Refusal
 from iclgd.files import file_sha256
 from iclgd.grid.file import Grid, Part, read_grid
 from iclgd.lab import LABS
+from iclgd.overview import RUNS
 from iclgd.registry import load_plugin
 from iclgd.report.terminal import CellProgress
 from iclgd.results import Label
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from iclgd.engine.work import Job
 
 FILE = "study.yaml"  # in a grid's folder: the grid with every field said
-RUNS = Path("runs")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from iclgd.errors import Refusal
 from iclgd.files import OURS, check_output, held, new_folder, sweep, write_over
 from iclgd.grid.file import Grid
 from iclgd.grid.plan import FILE, Plan, jobs_of, plan_of, record_text
+from iclgd.overview import listed
 from iclgd.report.numbers import counted
 from iclgd.report.page import Link, Page, Section, Table
 from iclgd.report.terminal import CellProgress
@@ -52,6 +53,7 @@ def run_grid(
         page = front(grid, studies, folder)
         write_over(folder / "index.html", page.html())
         write_over(folder / "page.md", page.markdown())
+        listed(folder)
         _indexed(where.store)
     return page, fresh
 

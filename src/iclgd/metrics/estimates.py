@@ -51,6 +51,12 @@ def estimates(values: np.ndarray, bounds: Bounds | None = None) -> list[Estimate
     return sample.estimates(*ends)
 
 
+def intervals(values: np.ndarray, bounds: Bounds | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means and limits alone, of as many columns as there are: what ``estimates`` has, as three arrays."""
+    spread = sample_of(values).spread
+    return spread.mean, *crossed.limits(spread.mean, crossed.half_width(spread), checked(values, bounds))
+
+
 def over_seeds(values: ArrayLike, bounds: Bounds | None = None) -> Estimate:
     """Of one number a seed: Student's t."""
     return estimate(np.asarray(values, dtype=float)[:, None], bounds)

@@ -1,4 +1,4 @@
-"""Figures: one look for all of them, drawn without global state, as SVG and PNG."""
+"""Figures: one look for all of them, drawn without global state, as SVG, PDF and PNG."""
 
 import io
 from collections.abc import Callable, Iterable, Sequence
@@ -94,8 +94,17 @@ def svg(made: Figure) -> str:
     return text[text.index("<svg") :]
 
 
+def pdf(made: Figure) -> bytes:
+    """The figure as PDF, the same bytes for the same figure."""
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(STYLE):
+        made.savefig(buffer, format="pdf", metadata={"CreationDate": None})
+    return buffer.getvalue()
+
+
 def save(drawing: Drawing, folder: Path) -> None:
-    """A figure as SVG and as PNG."""
+    """A figure as SVG, as PDF and as PNG."""
     (folder / f"{drawing.name}.svg").write_text(drawing.svg, encoding="utf-8")
+    (folder / f"{drawing.name}.pdf").write_bytes(drawing.pdf)
     with matplotlib.rc_context(STYLE):
         drawing.figure.savefig(folder / f"{drawing.name}.png", dpi=200)

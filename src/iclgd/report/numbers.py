@@ -40,12 +40,22 @@ class Number:
     digits: int = 3
     note: str = ""
 
+    def written(self, value: float) -> str:
+        return number(value, self.digits)
+
+    @property
+    def middle(self) -> str:
+        return self.written(self.value)
+
+    @property
+    def around(self) -> str:
+        """`[.141 .157]`; nothing where there is no interval."""
+        known = math.isfinite(self.low) and math.isfinite(self.high)
+        return f"[{self.written(self.low)} {self.written(self.high)}]" if known else ""
+
     def __str__(self) -> str:
         """`.149 [.141 .157]`."""
-        text = number(self.value, self.digits)
-        if math.isfinite(self.low) and math.isfinite(self.high):
-            text += f" [{number(self.low, self.digits)} {number(self.high, self.digits)}]"
-        return f"{text} {self.note}".rstrip()
+        return " ".join(filter(None, (self.middle, self.around, self.note)))
 
     def plain(self) -> dict[str, Any]:
         """For JSON: the number, and how the page writes it."""
@@ -60,8 +70,5 @@ class Size(Number):
 
     digits: int = 4
 
-    def __str__(self) -> str:
-        text = significant(self.value, self.digits)
-        if math.isfinite(self.low) and math.isfinite(self.high):
-            text += f" [{significant(self.low, self.digits)} {significant(self.high, self.digits)}]"
-        return f"{text} {self.note}".rstrip()
+    def written(self, value: float) -> str:
+        return significant(value, self.digits)

@@ -1,18 +1,18 @@
 """One description, many forms: a page shows itself on the terminal, as HTML, as Markdown, as JSON and in a notebook.
 
-Pages are safe to open: they show text from data sets, so everything is escaped and nothing runs.
+Pages are safe to open: they show text from data sets, so everything is escaped (iclgd.report.html says how).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from iclgd.errors import Refusal
 from iclgd.report.columns import columns
 from iclgd.report.numbers import Number
+from iclgd.report.widgets import Widget
 from iclgd.spec import finite
 
 if TYPE_CHECKING:
@@ -80,12 +80,19 @@ class Drawing:
 
         return svg(self.figure)
 
+    @cached_property
+    def pdf(self) -> bytes:
+        from iclgd.report.figures import pdf
+
+        return pdf(self.figure)
+
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what it shows (a table, a figure or both) and a sentence on how to read it.
+    """A heading, what it shows (a table, a figure, a widget) and a sentence on how to read it.
 
-    A ``brief`` section is part of what the terminal shows without being asked for more.
+    A ``brief`` section is part of what the terminal shows without being asked for more. Where a section has a widget
+    the page shows that, and the figure below it as it would be printed.
     """
 
     title: str
@@ -93,11 +100,16 @@ class Section:
     table: Table | None = None
     figure: Drawing | None = None
     brief: bool = False
+    widget: Widget | None = None
 
 
 @dataclass(frozen=True)
 class Page:
-    """What was run, what was found in one sentence, and everything behind it."""
+    """What was run, what was found in one sentence, and everything behind it.
+
+    ``picture`` shows the answer; without one, the numbers of the first brief table do. ``glossary`` has the words that
+    tables use, ``sources`` the papers they are from, as BibTeX.
+    """
 
     title: str
     subtitle: str
@@ -105,6 +117,9 @@ class Page:
     sections: Sequence[Section]
     repeat: str = ""
     files: Mapping[str, str] = field(default_factory=dict)  # more texts to leave in the study's folder
+    picture: Widget | None = None
+    glossary: Mapping[str, str] = field(default_factory=dict)
+    sources: Sequence[str] = ()
 
     def with_repeat(self, repeat: str) -> "Page":
         return replace(self, repeat=repeat)
@@ -150,21 +165,19 @@ class Page:
         return {"title": self.title, "what": self.subtitle, "answer": self.answer, "sections": sections}
 
     def html(self) -> str:
-        """One self-contained file: no script, no style or image from elsewhere, and a policy that says so."""
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-        from markupsafe import Markup
+        """One self-contained file: nothing in it is from elsewhere, and a policy says so."""
+        from iclgd.report.html import render
 
-        templates = FileSystemLoader(Path(__file__).parent / "templates")
-        environment = Environment(loader=templates, autoescape=True, undefined=StrictUndefined)
-        # our own figures, drawn by matplotlib, which escapes the text in them
-        drawings = {name: Markup(drawing.svg) for name, drawing in self.drawings.items()}
-        return environment.get_template("page.html").render(page=self, drawings=drawings)
+        return render(self)
 
     def _repr_html_(self) -> str:
         """In a notebook, in a frame of its own, so that its style stays its own."""
         from markupsafe import escape
 
-        return f'<iframe srcdoc="{escape(self.html())}" style="width:100%;height:40rem;border:0"></iframe>'
+        may = "allow-scripts allow-downloads"  # its own scripts, in an origin of their own
+        return (
+            f'<iframe srcdoc="{escape(self.html())}" sandbox="{may}" style="width:100%;height:48rem;border:0"></iframe>'
+        )
 
 
 def wrapped(text: str, width: int) -> str:

@@ -48,7 +48,9 @@ def run(tmp_path_factory):
 
 def test_training_leaves_figures_a_page_and_a_study_that_opens_again(run):
     folder, _ = run
-    pictures = {f"{name}.{kind}" for name in ("training", "weights", "shifts", "learners") for kind in ("svg", "png")}
+    pictures = {
+        f"{name}.{kind}" for name in ("training", "weights", "shifts", "learners") for kind in ("svg", "pdf", "png")
+    }
     assert {path.name for path in folder.iterdir()} == pictures | {
         "index.html",
         "page.md",

@@ -2,15 +2,21 @@
 
 from collections.abc import Iterator
 
-from iclgd.labs.compare import figures
+from iclgd.labs.compare import charts, figures
 from iclgd.labs.compare.answer import answer
 from iclgd.labs.compare.evidence import Evidence
-from iclgd.labs.compare.view import Comparison
+from iclgd.labs.compare.explore import explored
+from iclgd.labs.compare.view import Comparison, title_of
+from iclgd.learners import LEARNERS
+from iclgd.metrics import METRICS
+from iclgd.nulls import NULLS
+from iclgd.papers import PAPERS
 from iclgd.prompts import WHERE
 from iclgd.report.numbers import counted
 from iclgd.report.page import Drawing, Page, Section
 from iclgd.study import Study
 
+SOURCES = ("dai2022", "deutch2023")
 SPREAD = "Mean ± standard deviation over seeds; the mean over tasks weighs tasks alike."
 SHORT = "Below each learner its nulls, and a model that was never trained; accuracy where a null gives answers."
 LABELS = (
@@ -49,16 +55,33 @@ def page(study: Study) -> Page:
     position = comparison.spec.position
     others = [where for where in WHERE if where != position]
     first = list(_tables(comparison, position, brief=True))
+    widgets = {f"layers-{position}": charts.by_layer(comparison)}
     drawings = [
-        Section(*CAPTIONS[name], figure=Drawing(name, draw)) for name, draw in figures.drawings(comparison).items()
+        Section(*CAPTIONS[name], figure=Drawing(name, draw), widget=widgets.get(name))
+        for name, draw in figures.drawings(comparison).items()
     ]
     rest = [section for where in others for section in _tables(comparison, where, brief=False)]
     return Page(
         "Reading against training",
         f"{what(comparison)} · {WHERE[position]}",
         answer(comparison),
-        [*first[:1], *drawings, *first[1:], *rest],
+        [*first[:1], *drawings[:1], *explored(comparison), *drawings[1:], *first[1:], *rest],
+        picture=charts.picture(comparison),
+        glossary=glossary(comparison),
+        sources=[PAPERS[name].bibtex(name) for name in SOURCES],
     )
+
+
+def glossary(comparison: Comparison) -> dict[str, str]:
+    """What the study's metrics, learners and nulls are, by what tables call them."""
+    spec, found = comparison.spec, {}
+    for choice in spec.metrics:
+        found[comparison.metrics[choice.label].title] = METRICS.summary(choice.name)
+    for choice in spec.learners:
+        found[choice.kind] = LEARNERS.summary(choice.name)
+    for choice in spec.nulls:
+        found[title_of(choice.label)] = NULLS.summary(choice.name)
+    return {title: f"{about[:1].upper()}{about[1:].rstrip('.')}." for title, about in found.items() if about}
 
 
 def what(comparison: Comparison) -> str:

@@ -12,6 +12,7 @@ from iclgd.errors import Refusal
 from iclgd.lab import Cell
 from iclgd.labs.compare.spec import CompareCell
 from iclgd.learners.prompted import InContext
+from iclgd.looked import looked, looked_after
 from iclgd.metrics.compared import Compared, Metric, am_delta
 from iclgd.metrics.prediction import rec2ftp
 from iclgd.models.changes import change_cosines, change_norms
@@ -127,6 +128,9 @@ def _prompted(spec: CompareCell, bench: Bench) -> Result:
         elif kind == "label-share":
             arrays.append(_array(metric, bench.compared(icl, wrong=wrong), metric=kind, learner="icl"))
     facts = bench.facts()
+    if spec.model.init == "trained":
+        looks, facts["looked"] = looked(bench)
+        arrays += looks
     if spec.floor:
         found, facts["floor"] = bench.floor("icl", InContext(), icl, updates(spec))
         arrays += [_layers(v, metric=m, floor=f, learner="icl") for (f, m), v in found.items()]
@@ -146,6 +150,8 @@ def _learned(spec: CompareCell, bench: Bench) -> Result:
     if ran.trace is None:
         return Result(facts, arrays)
     arrays += _scores(ran.trace)
+    if spec.model.init == "trained":
+        arrays.append(looked_after(bench, ran.trace))
     for name, metric in metrics_of(spec).items():
         if not metric.contrast:
             arrays.append(_array(metric, bench.compared(ran.trace, ran.training), metric=name))

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from iclgd.labs.languages.drawn import automaton
 from iclgd.labs.languages.measures import BYPASS, TRAINED
 from iclgd.labs.languages.reading import Reading, readings
 from iclgd.labs.languages.spec import Setting
 from iclgd.metrics.statistics import half_width
 from iclgd.report.numbers import Number, counted
 from iclgd.report.page import Drawing, Page, Section, Table
+from iclgd.small.languages.expressions import language
 from iclgd.study import Study
 
 INTERVALS = "Means over seeds with their 95% intervals, by Student's t, cut off where a quantity ends."
@@ -178,6 +180,14 @@ def drawings(parts: Sequence[Reading], prefix: str = "") -> dict[str, Drawing]:
     return made
 
 
+def _automaton(reading: Reading) -> list[Section]:
+    """Of the one language that there is; episodes that draw languages have none."""
+    if reading.setting.language == "random":
+        return []
+    some = [*reading.facts["members"][:2], *reading.facts["others"][:1]]
+    return automaton(language(reading.setting.language), some)
+
+
 def page(study: Study) -> Page:
     (reading,) = readings(study)
     return Page(
@@ -186,6 +196,7 @@ def page(study: Study) -> Page:
         answer(reading),
         [
             Section("Learners", f"{how_sure(reading)} {TO_TRAINED}", table(reading, FIRST), brief=True),
+            *_automaton(reading),
             *(
                 Section(name.capitalize(), CAPTIONS[name], figure=drawing)
                 for name, drawing in drawings([reading]).items()

@@ -3,6 +3,7 @@
 import numpy as np
 
 from iclgd.lab import Cell, Lab, LabSpec
+from iclgd.labs.languages.drawn import automaton
 from iclgd.report.numbers import counted
 from iclgd.report.page import Page, Section, Table
 from iclgd.results import Result
@@ -57,7 +58,13 @@ def sample_page(study: Study) -> Page:
     how = "as often as the automaton emits them" if emitted else "each as likely as any other"
     answer = f"{counted(of, 'word')} of length {spec.length} over {alphabet}; {counted(len(words), 'draw')}, {how}."
     listed = Section("Words", table=Table([""], [[word] for word in words]), brief=True)
-    return Page("Words of a language", f"{name} · seed {spec.seed}", answer, [listed])
+    shown = [] if spec.language == "random" else automaton(_asked(spec), words[:3])
+    return Page("Words of a language", f"{name} · seed {spec.seed}", answer, [listed, *shown])
+
+
+def _asked(spec: SampleSpec) -> Language:
+    found = language(spec.language, spec.alphabet)
+    return found.complement() if spec.complement else found
 
 
 class ListSpec(LabSpec):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from iclgd.labs.linear import figures
+from iclgd.labs.linear.play import played
 from iclgd.labs.linear.spec import FAST, TrainSpec
 from iclgd.metrics.statistics import half_width
 from iclgd.report.numbers import Size, counted
@@ -32,6 +33,7 @@ def page(study: Study) -> Page:
     spec = _spec(study)
     sections = [
         Section("Learners", _read_learners(spec), learners_table(study), brief=True),
+        *played(study),
         Section("More measures", READ_MORE, more_table(study)),
         Section("Training", READ_TRAINING, figure=Drawing("training", lambda: figures.training(study))),
     ]

@@ -5,16 +5,21 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from iclgd.looked import ATTENTION, CONTRIBUTION, OWN_ATTENTION
 from iclgd.metrics.estimates import estimates
 from iclgd.metrics.statistics import share_interval
 from iclgd.metrics.updates import update_size
 from iclgd.prompts import POSITIONS, WHERE
+from iclgd.report import explorer
+from iclgd.report.charts import OWN, Looks, Series, lines
 from iclgd.report.figures import COLOURS, band, figure, styled
 from iclgd.report.numbers import Number, counted, number
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
+from iclgd.report.widgets import Widget
 from iclgd.study import Study
 
 SHOWN = 20  # queries on the page
+PARTS = ("value", "low", "high")
 SIZE = "‖h_icl − h_zero‖ / ‖h_zero‖"
 
 
@@ -32,12 +37,14 @@ def page(study: Study) -> Page:
     text = "How far each attention layer's output moves when the demonstrations are read, relative to its length "
     sections = [
         Section("Accuracy", "95% intervals over queries; label probabilities are means.", _learners(study), brief=True),
+        *([explorer.section(lambda: [_episode(study)])] if "looked" in facts else []),
         Section(
             "Updates",
             f"{text}without them, {SIZE}; means over queries with 95% intervals.",
             _layers(sizes),
             Drawing("update-size", lambda: _drawing(sizes)),
             brief=True,
+            widget=_chart(sizes),
         ),
         Section("Queries", f"The first {shown} of {facts['queries']}.", _queries(study)),
     ]
@@ -47,6 +54,22 @@ def page(study: Study) -> Page:
         _answer(study, sizes),
         sections,
         files={"episode.json": facts["episode"]},
+    )
+
+
+def _episode(study: Study) -> explorer.Episode:
+    """The first queries, as the explorer shows them."""
+    ((_, result),) = study.found()
+
+    def values(quantity: str, *who: str) -> dict[str, np.ndarray]:
+        found = {str(one.labels["learner"]): one.values for one in study.arrays(quantity=quantity)}
+        return {learner: found[learner] for learner in who if learner in found}
+
+    both = ("zero-shot", "icl")
+    attention, contribution = (values(what, "icl").get("icl") for what in (ATTENTION, CONTRIBUTION))
+    texts, labels, scores = result.facts["looked"], result.facts["labels"], values("scores", *both)
+    return explorer.Episode(
+        result.facts["task"], texts, labels, scores, values(OWN_ATTENTION, *both), attention, contribution
     )
 
 
@@ -113,12 +136,21 @@ def _queries(study: Study) -> Table:
     return Table(["query", "right answer", "zero-shot", "icl"], rows[:SHOWN])
 
 
+def _chart(sizes: dict[str, list[Number]]) -> Widget:
+    series = [
+        Series({"name": WHERE[where], "role": OWN}, *([getattr(n, part) for n in column] for part in PARTS))
+        for where, column in sizes.items()
+    ]
+    looks = Looks(colour="name", x="layer")
+    return lines(lambda: series, range(len(sizes["prompt"])), looks, "Size of the update by layer, with 95% intervals.")
+
+
 @styled
 def _drawing(sizes: dict[str, list[Number]]) -> Figure:
     made, grid = figure(width=8.0, height=3.4)
     axes, size = grid[0, 0], r"$\Vert h_\mathrm{icl} - h_\mathrm{zero}\Vert\, /\, \Vert h_\mathrm{zero}\Vert$"
     for colour, (position, column) in zip(COLOURS, sizes.items(), strict=False):
-        middle, low, high = ([getattr(one, name) for one in column] for name in ("value", "low", "high"))
+        middle, low, high = ([getattr(one, name) for one in column] for name in PARTS)
         band(axes, range(len(column)), middle, low, high, colour, WHERE[position])
     axes.set(xlabel="layer", ylabel=size, title="Size of the update by layer", ylim=(0, None))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

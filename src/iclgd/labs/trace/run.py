@@ -6,6 +6,7 @@ from typing import Any
 from iclgd.bench import Bench
 from iclgd.lab import Cell
 from iclgd.labs.trace.lab import TraceCell
+from iclgd.looked import looked
 from iclgd.prompts import POSITIONS
 from iclgd.results import Array, Result, array
 from iclgd.tasks.episodes import episode_text
@@ -39,9 +40,11 @@ def run(cell: Cell, tools: Tools) -> Result:
             places = {"position": POSITIONS} if "position" in axes else {}
             values = getattr(trace, quantity)
             arrays.append(array(values, *axes, coordinates=places, quantity=quantity, learner=learner))
+    looks, told = looked(bench)
     facts = bench.facts() | {
+        "looked": told,
         "answers": list(bench.zero.answers),
         "episode": episode_text(episode),
         "queries_text": [episode.task.prompt(query.fields) for query in episode.queries],
     }
-    return Result(facts, arrays)
+    return Result(facts, arrays + looks)

@@ -1,0 +1,185 @@
+"use strict";
+/* Dots with intervals and lines with bands, drawn with Observable Plot. */
+(() => {
+  const { el, save } = iclgd;
+  const LABELS = 230; // room for names beside the dots; without it they stand above them
+  const NARROW = 560;
+
+  const colours = new Map(); // the same colour for the same name in every chart of the page
+  function colour(name) {
+    if (!colours.has(name)) colours.set(name, `var(--s${colours.size % 8})`);
+    return colours.get(name);
+  }
+
+  const unique = (rows, name) => [...new Set(rows.map((row) => row.label(name)))];
+  const finite = (numbers) => [...numbers].filter((number) => !Number.isNaN(number));
+
+  function extent(rows) {
+    const all = rows.flatMap((row) => [...finite(row.values), ...finite(row.low), ...finite(row.high)]);
+    const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
+    const air = 0.04 * (high - low || 1);
+    return [low < 0 ? low - air : 0, high + air];
+  }
+
+  function plot(given) {
+    const made = Plot.plot({ className: "plot", style: { fontFamily: "inherit" }, ...given });
+    for (const part of made.querySelectorAll("g[aria-label]")) part.removeAttribute("aria-label"); // "rule", "dot": no news
+    return made;
+  }
+
+  function dotPanel(rows, domain, width, title, colourName, said) {
+    const narrow = width < NARROW, step = narrow ? 38 : 25;
+    const names = rows.map((row) => row.label("name") || row.label("role"));
+    const marks = rows.map((row, i) => ({ i, own: row.label("role") === "own", value: row.values[0], low: row.low[0], high: row.high[0] }));
+    const first = marks.find((mark) => mark.own), paint = (mark) => (mark.own ? colourName(rows[mark.i]) : "var(--none)");
+    const alone = marks.filter((mark) => mark.own).length === 1 && first && !Number.isNaN(first.low);
+    const dy = narrow ? 9 : 0;
+    const svg = plot({
+      width, height: step * rows.length + 34, marginLeft: narrow ? 6 : LABELS, marginRight: 16, marginTop: 4, marginBottom: 30,
+      x: { domain, label: null, ticks: Math.max(3, Math.round(width / 140)) }, y: { domain: marks.map((mark) => mark.i), axis: null, type: "point", padding: 0.5 },
+      ariaLabel: `${title}: ${rows.map((row, i) => `${names[i]} ${iclgd.interval(row.values[0], row.low[0], row.high[0])}`).join("; ")}`,
+      marks: [
+        alone ? Plot.rect([first], { x1: "low", x2: "high", fill: paint(first), fillOpacity: 0.1 }) : null,
+        Plot.ruleX([0], { stroke: "var(--soft)", strokeOpacity: 0.6 }),
+        Plot.ruleY(marks.filter((mark) => !Number.isNaN(mark.low)), { y: "i", x1: "low", x2: "high", stroke: paint, strokeWidth: (mark) => (mark.own ? 2.5 : 1.5), dy }),
+        Plot.dot(marks.filter((mark) => !Number.isNaN(mark.value)), { y: "i", x: "value", r: 4.5, stroke: paint, strokeWidth: 1.8, fill: (mark) => (mark.own ? paint(mark) : "var(--paper)"), dy }),
+        Plot.text(marks, { y: "i", text: (mark) => names[mark.i], frameAnchor: "left", textAnchor: narrow ? "start" : "end", dx: narrow ? 0 : -10, dy: narrow ? -8 : 0, fill: (mark) => (mark.own ? "var(--ink)" : "var(--soft)"), fontWeight: (mark) => (mark.own ? 600 : 400) }),
+        Plot.axisX({ label: null, ticks: Math.max(3, Math.round(width / 140)), color: "var(--soft)" }),
+      ],
+      color: { type: "identity" },
+    });
+    const [x, y] = [svg, svg].map((_, i) => svgScale(svg, i ? "y" : "x"));
+    iclgd.pointed(svg, marks.map((mark) => [{ x: x(mark.value), y: y(mark.i) + dy, text: `${names[mark.i]}\n${iclgd.interval(mark.value, mark.low, mark.high)}` }]), said);
+    return svg;
+  }
+
+  function svgScale(svg, name) {
+    const found = svg.scale(name);
+    return (value) => found.apply(value) + (found.bandwidth ?? 0) / 2;
+  }
+
+  function linePanel(rows, data, domain, width, title, said) {
+    const points = data.points;
+    const marks = rows.map((row) => points.map((x, i) => ({ x, y: row.values[i], low: row.low[i], high: row.high[i] })));
+    const own = (row) => row.label(data.own) !== "null";
+    const layer = Number(iclgd.chosen.get("layer"));
+    const svg = plot({
+      width, height: 190, marginLeft: 40, marginRight: 10, marginTop: 8, marginBottom: 30,
+      x: { domain: [points[0], points.at(-1)], label: null }, y: { domain, label: null },
+      ariaLabel: `${title}: lines over ${data.x}, ${rows.map((row) => row.label(data.name)).join(", ")}`,
+      marks: [
+        Plot.ruleY([0], { stroke: "var(--soft)", strokeOpacity: 0.6 }),
+        iclgd.chosen.has("layer") && data.x === "layer" ? Plot.ruleX([layer], { stroke: "var(--soft)", strokeDasharray: "2 3" }) : null,
+        ...rows.flatMap((row, i) => [
+          own(row) ? Plot.areaY(marks[i].filter((p) => !Number.isNaN(p.low)), { x: "x", y1: "low", y2: "high", fill: colour(row.label(data.colour)), fillOpacity: 0.16 }) : null,
+          Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: own(row) ? null : "4 3" }),
+        ]),
+        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: 5, tickFormat: (v) => String(v) }),
+        Plot.axisY({ label: null, color: "var(--soft)", ticks: 4 }),
+      ],
+    });
+    const [x, y] = [svgScale(svg, "x"), svgScale(svg, "y")];
+    const lines = rows.map((row, i) => marks[i].map((p) => ({ x: x(p.x), y: y(p.y), at: p.x, text: `${row.label(data.name)}\n${data.x} ${p.x}: ${iclgd.interval(p.y, p.low, p.high)}` })));
+    iclgd.pointed(svg, lines, said);
+    if (data.x === "layer") svg.addEventListener("click", (event) => {
+      const box = svg.getBoundingClientRect(), at = ((event.clientX - box.left) / box.width) * width;
+      iclgd.choose("layer", points.reduce((best, p) => (Math.abs(x(p) - at) < Math.abs(x(best) - at) ? p : best)));
+    });
+    return svg;
+  }
+
+  function legend(rows, data) {
+    const seen = new Map(rows.map((row) => [row.label(data.name), row]));
+    if (seen.size < 2) return null;
+    const swatch = (row) => {
+      const svg = plot({ width: 22, height: 10, margin: 1, axis: null, x: { domain: [0, 1] }, y: { domain: [0, 1] }, marks: [Plot.line([[0, 0.5], [1, 0.5]], { stroke: colour(row.label(data.colour)), strokeWidth: 2.5, strokeDasharray: row.label(data.own) === "null" ? "4 3" : null })] });
+      svg.setAttribute("aria-hidden", "true");
+      svg.classList.add("swatch");
+      return svg;
+    };
+    return el("ul", { class: "legend" }, ...[...seen].map(([name, row]) => el("li", {}, swatch(row), name)));
+  }
+
+  /* All drawings of a widget as one, where they stand on the page. */
+  function joined(host) {
+    const SVG = "http://www.w3.org/2000/svg", outer = document.createElementNS(SVG, "svg"), box = host.getBoundingClientRect();
+    for (const one of host.querySelectorAll(".title, svg.plot, li")) {
+      const own = one.getBoundingClientRect(), at = { x: own.left - box.left, y: own.top - box.top };
+      const copy = one.tagName === "svg" ? one.cloneNode(true) : document.createElementNS(SVG, "text");
+      if (one.tagName === "svg") copy.querySelectorAll("style").forEach((style) => style.remove());
+      else {
+        copy.textContent = one.textContent;
+        at.x += one.tagName === "LI" ? 28 : 0;
+        at.y += 14;
+        copy.setAttribute("fill", "var(--ink)");
+        if (one.tagName === "DIV") copy.setAttribute("font-weight", 600);
+      }
+      for (const [name, value] of Object.entries(at)) copy.setAttribute(name, value);
+      outer.append(copy);
+    }
+    outer.setAttribute("viewBox", `0 0 ${Math.ceil(box.width)} ${Math.ceil(box.height)}`);
+    outer.setAttribute("font-family", "system-ui, sans-serif");
+    return outer;
+  }
+
+  function numbers(host, data, rows) {
+    const names = Object.keys(data.names).filter((name) => name !== data.own && rows.some((row) => row.label(name)));
+    const header = [...names, ...(data.points.length ? [data.x] : []), "mean"];
+    const points = data.points.length ? data.points : [null];
+    const body = rows.flatMap((row) => points.map((point, i) => [
+      ...names.map((name) => ({ text: row.label(name) })), ...(point === null ? [] : [{ text: String(point) }]),
+      { text: iclgd.interval(row.values[i], row.low[i], row.high[i]), value: row.values[i], low: row.low[i], high: row.high[i] },
+    ]));
+    const table = el("table", {}, el("thead", {}, el("tr", {}, ...header.map((name) => iclgd.head(name)))),
+      el("tbody", {}, ...body.map((row) => el("tr", {}, ...row.map((cell) => el("td", { text: cell.text }))))));
+    host.replaceChildren(save.tableBar("numbers", () => [header, body]), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the chart" }, table));
+  }
+
+  /* A chart in its place: selectors, legend, panels, and what can be taken away. */
+  function chart(host, data, draw) {
+    const series = iclgd.series(data), view = el("div", { class: "drawn" }), said = el("p", { class: "away", "aria-live": "polite" });
+    const name = host.closest("section")?.id ?? "picture";
+    const inside = el("div"), below = el("details", { class: "printed" }, el("summary", { text: "Numbers" }), inside);
+    const fill = () => below.open && numbers(inside, data, series.shown());
+    below.addEventListener("toggle", fill);
+    host.append(el("div", { class: "bar" }, ...series.bar(), save.figureBar(name, () => joined(view))), view, said, below);
+    let width = 0;
+    const redraw = () => {
+      const rows = series.shown();
+      width = view.clientWidth;
+      if (width < 60) return; // not laid out yet: the observer below calls again
+      if (rows.length) view.replaceChildren(...draw(rows, width, said).filter(Boolean));
+      else view.replaceChildren(el("p", { class: "none", text: "There are no numbers for this choice." }));
+      fill();
+    };
+    redraw();
+    iclgd.heard.push((what) => (what === "" || series.choices.has(what) || what === "layer") && redraw());
+    new ResizeObserver(() => Math.abs(view.clientWidth - width) > 8 && redraw()).observe(view);
+  }
+
+  Object.assign(iclgd, { linePanel, legend, plot });
+
+  iclgd.widget("dots", (host, data) => chart(host, data, (rows, room, said) => {
+    const panels = unique(rows, data.panel), domain = extent(rows), one = panels.length === 1;
+    const width = one ? Math.min(room, 760) : room >= 2 * NARROW ? (room - 24) / 2 : room;
+    const colourName = (row) => (row.label(data.colour) ? colour(row.label(data.colour)) : "var(--mark)");
+    const drawn = panels.map((panel) => {
+      const inside = rows.filter((row) => row.label(data.panel) === panel);
+      return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, dotPanel(inside, domain, width, panel, colourName, said));
+    });
+    return [el("div", { class: one ? "" : "pairs" }, ...drawn)];
+  }));
+
+  iclgd.widget("lines", (host, data) => {
+    for (const name of data.names[data.colour]) colour(name);
+    chart(host, data, (rows, room, said) => {
+      const panels = unique(rows, data.panel), wide = room >= 960 ? 3 : room >= NARROW ? 2 : 1;
+      const columns = Math.min(wide, panels.length), width = Math.min(panels.length === 1 ? 760 : 440, (room - 24 * (columns - 1)) / columns);
+      const drawn = panels.map((panel) => {
+        const inside = rows.filter((row) => row.label(data.panel) === panel);
+        return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, linePanel(inside, data, extent(inside), width, panel, said));
+      });
+      return [legend(rows, data), el("div", { class: panels.length === 1 ? "" : "panels" }, ...drawn)];
+    });
+  });
+})();

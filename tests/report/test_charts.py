@@ -1,0 +1,49 @@
+"""Charts as data: a table's numbers as dots, series by label, many numbers packed."""
+
+import base64
+
+import numpy as np
+
+from iclgd.report.charts import NULL, OWN, Looks, Series, packed, picture, plain, small
+from iclgd.report.numbers import Number
+from iclgd.report.page import Table
+
+
+def test_a_tables_numbers_are_dots_by_column_and_rows_set_in_are_nulls():
+    rows = [
+        ["gd", Number(0.5, 0.4, 0.6), "x"],
+        ["  wrong labels", Number(0.1), Number(np.float64("nan"))],
+        ["icl", "", ""],
+    ]
+    found = picture(Table(["", "cosine", "more"], rows)).data
+    assert found["names"] == {"column": ["cosine"], "name": ["gd", "wrong labels"], "role": [OWN, NULL]}
+    assert found["values"] == [0.5, 0.1]
+    assert (found["limited"], found["low"], found["high"]) == ([0], [0.4], [0.6])
+    assert found["choose"] == {}
+
+
+def test_a_table_with_fewer_than_two_numbers_has_no_picture():
+    assert picture(Table(["", "n"], [["a", Number(1.0)], ["b", "text"]])) is None
+
+
+def test_labels_are_codes_of_names_and_one_that_is_not_there_is_empty():
+    found = plain([Series({"a": "x", "b": "y"}, [1.0, 2.0]), Series({"a": "z"}, [3.0, 4.0])], [0, 1], Looks())
+    assert found["names"] == {"a": ["x", "z"], "b": ["y", ""]}
+    assert found["codes"] == {"a": [0, 1], "b": [0, 1]}
+    assert found["values"] == [1.0, 2.0, 3.0, 4.0]
+    assert found["limited"] == []
+
+
+def test_packed_numbers_come_back_to_half_a_step():
+    values = np.linspace(-1, 3, 5001)
+    found = packed(values)
+    codes = np.frombuffer(base64.b64decode(found["codes"]), "<u2")
+    back = found["low"] + codes / found["steps"] * (found["high"] - found["low"])
+    assert np.abs(back - values).max() <= 4 / 65534 / 2 + 1e-12
+    assert packed(np.array([1 / 3, np.nan])) == [0.33333, None]
+
+
+def test_many_codes_take_a_byte_each_and_two_where_one_is_not_enough():
+    assert small([3, 1]) == [3, 1]
+    assert list(base64.b64decode(small([7] * 5000))) == [7] * 5000
+    assert np.frombuffer(base64.b64decode(small([300] * 5000)), "<u2").tolist() == [300] * 5000
