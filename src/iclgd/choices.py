@@ -17,9 +17,10 @@ from pydantic import (
     create_model,
 )
 
+from iclgd.complaints import complaint
 from iclgd.errors import Refusal
 from iclgd.registry import Registry, absolute_name, suggest
-from iclgd.spec import complaint, parts
+from iclgd.spec import parts
 
 
 @dataclasses.dataclass(frozen=True)

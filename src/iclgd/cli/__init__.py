@@ -1,5 +1,6 @@
 """The command line. The labs' commands come from their specs; the others live in a module each."""
 
+import logging
 import os
 import re
 import signal
@@ -100,6 +101,7 @@ def main(args: list[str] | None = None) -> None:
     A stream that cannot say a letter gets its number instead, and one that is full costs no result.
     """
     args = list(sys.argv[1:] if args is None else args)
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # a cache that it cannot write costs time and nothing else
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -33,6 +33,9 @@ def _examine(**given: Any) -> None:
 
     spec = ModelOptions.of({name: value for name, value in given.items() if value is not None})
     with working("starting") as note:
+        from iclgd.models.hub import ask_hub
+
+        ask_hub(spec.model_spec())  # before anything heavy is imported
         from iclgd.models.doctor import no_layer_causal, parities
         from iclgd.models.load import load_subject, recheck
 

@@ -94,7 +94,7 @@ def export_command(target: str, studies: tuple[str, ...], cells: tuple[str, ...]
     for begin in cells:
         found = [name for name in kept.names() if name.startswith(begin[:NAME])]
         if len(found) != 1:
-            raise Refusal(f'{len(found) or "no"} cells begin with "{begin}".')
+            raise Refusal(f'{len(found) or "no"} cells begin with "{begin}": name one by more of its key.')
         names += found
     say(f"{counted(export(kept, names, Path(target)), 'cell')} in {target}")
 

@@ -22,11 +22,12 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from iclgd.complaints import complaint, in_a_file
 from iclgd.errors import Refusal
-from iclgd.grid.lines import Lines
 from iclgd.lab import LABS, LabSpec
+from iclgd.lines import Lines
 from iclgd.registry import load_plugin, suggest
-from iclgd.spec import complaint, key
+from iclgd.spec import key
 
 TOP = ("name", "about", "defaults", "parts")
 OWN = ("lab", "grid", "exclude")  # of a part, beside the fields of its lab's spec
@@ -154,7 +155,7 @@ class _Reader:
         except Refusal as refusal:
             said = str(refusal)
             field = next((name for name in re.findall(r"`(\w+)`", said) if name in given), None)
-        raise self.lines.refusal(self._place(field, where), re.sub(r"`(\w+)`", r'"\1"', said)) from None
+        raise self.lines.refusal(self._place(field, where), in_a_file(said)) from None
 
     def _place(self, field: Any, where: tuple[Any, ...]) -> tuple[Any, ...]:
         """Where the value of a field stands: in the part, in its grid, or among the defaults."""

@@ -14,6 +14,7 @@ from iclgd.errors import Refusal
 from iclgd.models.cache import digest
 from iclgd.models.embedded import EMBEDDED, fetch, gguf_path, is_cached
 from iclgd.models.gguf import conversion_folder, converted, is_whole
+from iclgd.models.hub import ask_hub
 from iclgd.models.identity import cached_commit, check_model
 from iclgd.models.subject import Subject
 from iclgd.models.untrained import reinitialise
@@ -50,6 +51,7 @@ def resolve(spec: ModelSpec, note: Note = lambda _: None) -> str:
     if Path(spec.name).suffix == ".gguf":
         note(f"unpacking {spec.name}, once")
         return str(converted(Path(spec.name)))
+    ask_hub(spec)
     return spec.name
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from iclgd.errors import Refusal
-from iclgd.files import aside, synced
+from iclgd.files import aside, check_file, synced
 from iclgd.store.cells import ARRAYS, NAME, RECORD, Store, is_name
 
 STUDY = "study.json"  # the record of a study's folder
@@ -131,6 +131,7 @@ def _unpacked(source: Path) -> Iterator[Path]:
     if source.is_dir():
         yield source
         return
+    check_file(source)
     with tempfile.TemporaryDirectory(prefix="iclgd-") as folder:
         try:
             with tarfile.open(source) as tar:
