@@ -35,7 +35,7 @@ TRUTH = '{name} takes a text; YAML reads a bare Yes, No, On or Off as {truth}: w
 
 def complaint(error: ValidationError, kind: type[BaseModel]) -> str:
     """The first complaint of a validation error as one sentence about a field, which it names in backticks."""
-    first = error.errors()[0]
+    first = main_error(error)
     where = ".".join(str(step) for step in first["loc"]) or "it"
     name = f"`{first['loc'][0]}`" if first["loc"] else "it"
     given, context = first.get("input"), first.get("ctx", {})
@@ -57,6 +57,11 @@ def complaint(error: ValidationError, kind: type[BaseModel]) -> str:
     facts = {"name": name, "where": where, "given": given, "shown": shown, "length": _length(given), **bounds}
     sentence = SENTENCES.get(first["type"], "{name} cannot be {shown}.").format(**facts)
     return sentence.replace("least 1 values", "least 1 value")
+
+
+def main_error(error: ValidationError) -> Any:
+    """The error to speak of: a name that is unknown, which may explain one that is missing, or the first."""
+    return min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
 
 
 def _length(given: Any) -> int:

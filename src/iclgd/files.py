@@ -37,6 +37,8 @@ def check_file(path: Path) -> None:
     """Refuse what is no file; of a pipe or a device the end may never come."""
     try:
         mode = path.stat().st_mode
+    except FileNotFoundError as error:
+        raise Refusal(f"cannot read {path}: {error.strerror}; check the name.") from None
     except OSError as error:
         raise Refusal(f"cannot read {path}: {error.strerror}.") from None
     except ValueError:
@@ -208,7 +210,9 @@ def check_output(target: Path, overwrite: bool) -> None:
     except (FileNotFoundError, NotADirectoryError):
         exists = False
     except OSError as error:
-        raise Refusal(f"cannot write to {target}: {error.strerror}.") from None
+        raise Refusal(f"cannot write to {target}: {error.strerror}; give another `out`.") from None
+    except ValueError:
+        raise Refusal(f"{target} is no name that a folder can have: give another `out`.") from None
     if target.is_symlink() and not exists:
         raise Refusal(f"{target} is a link to nothing: give another `out`.")
     if exists and not target.is_dir():

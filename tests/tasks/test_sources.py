@@ -145,7 +145,7 @@ def test_an_empty_split_for_queries_is_refused(tmp_path):
 
 def test_a_missing_split_is_refused_with_the_names_it_could_have(tmp_path):
     write(tmp_path / "mine" / "train.jsonl")
-    with pytest.raises(Refusal, match=r"expected validation\.jsonl, validation\.jsonl\.gz, validation\.csv"):
+    with pytest.raises(Refusal, match=r"add validation\.jsonl, validation\.jsonl\.gz, validation\.csv"):
         load_examples(TASK, tmp_path, tmp_path)
 
 

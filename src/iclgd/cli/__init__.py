@@ -123,7 +123,8 @@ def main(args: list[str] | None = None) -> None:
     except click.UsageError as usage:
         command = usage.ctx.command_path if usage.ctx else "iclgd"
         said = usage.format_message().rstrip(".")
-        print(f"iclgd: {visible(said)}. See `{command} --help`.", file=sys.stderr)
+        said += "" if said.endswith(("?", "?)")) else "."
+        print(f"iclgd: {visible(said)} See `{command} --help`.", file=sys.stderr)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort) as stop:
         cause = stop.__cause__ if isinstance(stop, click.Abort) else stop

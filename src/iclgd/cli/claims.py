@@ -12,7 +12,7 @@ import click
 from iclgd.claims.claim import CLAIMS, TIERS
 from iclgd.claims.kept import changed, keep, kept
 from iclgd.claims.shown import WIDTH, Line, in_full, listing, of_kept, plain, scorecard
-from iclgd.cli.lab import AtLeastOne
+from iclgd.cli.values import Named, Whole
 from iclgd.errors import Refusal
 from iclgd.report.terminal import say, window
 from iclgd.spec import finite
@@ -119,11 +119,15 @@ def show_command(name: str) -> None:
 @click.option(
     "--data", type=click.Path(path_type=Path), default=None, help="Folder with <task>/<split> files (or ICLGD_DATA)."
 )
-@click.option("--jobs", type=AtLeastOne(), metavar="N", help="Workers; more than one are processes.  [default: 1]")
-@click.option("--engine", metavar="NAME", help="Where cells run: serial, processes, or ray (all of a cluster).")
-@click.option("--address", metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]")
+@click.option("--jobs", type=Whole(), metavar="N", help="Workers; more than one are processes.  [default: 1]")
 @click.option(
-    "--store", default=None, metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
+    "--engine", type=Named(), metavar="NAME", help="Where cells run: serial, processes, or ray (all of a cluster)."
+)
+@click.option(
+    "--address", type=Named(), metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]"
+)
+@click.option(
+    "--store", type=Named(), metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
 )
 @click.option(
     "--keep", "keeping", is_flag=True, help="Keep the verdicts in this package, for the list and the documents."
@@ -161,6 +165,7 @@ def run_command(
     if model:
         wanted = [name for name in wanted if "model" in CLAIMS[name].needs]
     asked = Asked(model, data.resolve() if data else None)
+    _check(asked, Path(store) if store else default_store())
     with tempfile.TemporaryDirectory() as fresh:
         place = Path(fresh) if verify else Path(store) if store else default_store()
         rows = _ran(wanted, place, asked, where)
@@ -177,6 +182,18 @@ def run_command(
         say(listing(lines, min(window() or WIDTH, WIDTH)))
     if any(line.red for line in lines if not model or line.state == "error"):
         sys.exit(1)
+
+
+def _check(asked: "Asked", store: Path) -> None:
+    """Refuse what no claim could be run with."""
+    from iclgd.files import check_writable
+    from iclgd.models.identity import check_model_name
+
+    if asked.model:
+        check_model_name(asked.model)
+    if asked.data is not None and not asked.data.is_dir():
+        raise Refusal(f"the data folder {asked.data} is no folder: name one that holds folders of tasks with `data`.")
+    check_writable(store, store.absolute())
 
 
 def _ran(names: list[str], store: Path, asked: "Asked", engine: "Engine") -> "list[Row]":

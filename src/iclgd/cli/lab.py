@@ -10,38 +10,31 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from iclgd.cli.values import Named, Whole
 from iclgd.errors import Refusal
 from iclgd.lab import LABS, Lab, LabSpec
 from iclgd.registry import Registry
 from iclgd.spec import read_yaml
 
-
-class AtLeastOne(click.ParamType[int]):
-    """A count, refused in the words that fields are."""
-
-    name = "count"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        flag = f"--{param.name}" if param else "a count"
-        try:
-            found = int(value)
-        except ValueError:
-            raise Refusal(f'{flag} takes a whole number, not "{value}".') from None
-        if found < 1:
-            raise Refusal(f"{flag} must be at least 1, not {found}.")
-        return found
-
-
 FRAME = (
-    click.Option(["--spec", "file"], metavar="FILE", help="Fields from a YAML file; options given beside it win."),
-    click.Option(["--out"], metavar="DIR", help="Folder for the page.  [default: runs/<what>-<key>]"),
-    click.Option(["--overwrite"], is_flag=True, help="Replace the folder's study, and run every cell anew."),
-    click.Option(["--store"], metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"),
     click.Option(
-        ["--jobs"], type=AtLeastOne(), metavar="N", help="Workers; more than one are processes.  [default: 1]"
+        ["--spec", "file"], type=Named(), metavar="FILE", help="Fields from a YAML file; options given beside it win."
     ),
-    click.Option(["--engine"], metavar="NAME", help="Where cells run: serial, processes, or ray (all of a cluster)."),
-    click.Option(["--address"], metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]"),
+    click.Option(["--out"], type=Named(), metavar="DIR", help="Folder for the page.  [default: runs/<what>-<key>]"),
+    click.Option(["--overwrite"], is_flag=True, help="Replace the folder's study, and run every cell anew."),
+    click.Option(
+        ["--store"], type=Named(), metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
+    ),
+    click.Option(["--jobs"], type=Whole(), metavar="N", help="Workers; more than one are processes.  [default: 1]"),
+    click.Option(
+        ["--engine"],
+        type=Named(),
+        metavar="NAME",
+        help="Where cells run: serial, processes, or ray (all of a cluster).",
+    ),
+    click.Option(
+        ["--address"], type=Named(), metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]"
+    ),
     click.Option(["--full"], is_flag=True, help="Print every table."),
     click.Option(["--json", "as_json"], is_flag=True, help="Print the page as JSON."),
 )
@@ -68,7 +61,9 @@ def _frame(lab: Lab) -> list[click.Option]:
     """What every study can be told; a quick lab leaves no folder unless it is asked to."""
     if not lab.quick:
         return list(FRAME)
-    out = click.Option(["--out"], metavar="DIR", help="Folder for a page.  [default: the page is only shown]")
+    out = click.Option(
+        ["--out"], type=Named(), metavar="DIR", help="Folder for a page.  [default: the page is only shown]"
+    )
     return [out if option.name == "out" else option for option in FRAME]
 
 
@@ -126,6 +121,9 @@ def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
     file, out, overwrite, store, jobs, engine, address, full, as_json = (given.pop(str(o.name)) for o in FRAME)
     engine = Engine(engine, jobs, address)
     said = {field: value for field, value in given.items() if value is not None}
+    for field, value in said.items():
+        if value == "" and lab.spec.model_fields[field].annotation is not str:
+            raise Refusal(f"`{field}` is empty: give a value, or leave it out.")
     if plugins := click.get_current_context().obj:
         said["plugin"] = tuple(str(Path(one).resolve()) for one in plugins)
     spec = lab.spec.of({**(read_yaml(Path(file), "spec") if file else {}), **said})

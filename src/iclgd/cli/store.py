@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from iclgd.cli.values import Amount, Named
 from iclgd.errors import Refusal
 from iclgd.report.numbers import counted
 from iclgd.report.terminal import say
@@ -17,7 +18,9 @@ Examples:
   iclgd store export cells.tar --study runs/sst2-3f9c
   iclgd store import cells.tar
 """
-STORE = click.option("--store", metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]")
+STORE = click.option(
+    "--store", type=Named(), metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
+)
 
 
 @click.group(epilog=EXAMPLES)
@@ -50,7 +53,11 @@ def check_command(store: str | None) -> None:
 @STORE
 @click.option("--runs", metavar="DIR", help="Folder of the studies that are to keep their cells.  [default: runs]")
 @click.option(
-    "--hours", default=24.0, help="Cells younger than this stay: they may be of a study at work.  [default: 24]"
+    "--hours",
+    default=24.0,
+    type=Amount(),
+    metavar="X",
+    help="Cells younger than this stay: they may be of a study at work.  [default: 24]",
 )
 @click.option("--delete", is_flag=True, help="Remove them; without it they are only counted.")
 def gc_command(store: str | None, runs: str | None, hours: float, delete: bool) -> None:
@@ -96,6 +103,8 @@ def export_command(target: str, studies: tuple[str, ...], cells: tuple[str, ...]
         if len(found) != 1:
             raise Refusal(f'{len(found) or "no"} cells begin with "{begin}": name one by more of its key.')
         names += found
+    if not names:
+        raise Refusal(f"{kept.folder} has no cells to write: name another `store`.")
     say(f"{counted(export(kept, names, Path(target)), 'cell')} in {target}")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from iclgd.cli.lab import FRAME
+from iclgd.cli.values import Amount, Whole
 from iclgd.errors import Refusal
 from iclgd.report.numbers import counted, significant
 from iclgd.report.page import Table
@@ -211,9 +212,15 @@ def _asked(value: str | None, rows: str | None, columns: str | None, where: tupl
 @_with("store")
 @command.command("verify")
 @click.argument("what")
-@click.option("--sample", default=5, help="How many cells.  [default: 5]", type=click.IntRange(1))
-@click.option("--seed", default=0, help="Which cells.  [default: 0]")
-@click.option("--tolerance", default=1e-3, help="Share of an array's largest number.  [default: 0.001]")
+@click.option("--sample", default=5, type=Whole(), metavar="N", help="How many cells.  [default: 5]")
+@click.option("--seed", default=0, type=Whole(0), metavar="N", help="Which cells.  [default: 0]")
+@click.option(
+    "--tolerance",
+    default=1e-3,
+    type=Amount(),
+    metavar="X",
+    help="Share of an array's largest number.  [default: 0.001]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def verify_command(what: str, store: str | None, sample: int, seed: int, tolerance: float, as_json: bool) -> None:
     """Run a sample of finished cells once more and hold the numbers against those that are kept.
@@ -236,7 +243,13 @@ def verify_command(what: str, store: str | None, sample: int, seed: int, toleran
 @command.command()
 @click.argument("one")
 @click.argument("other")
-@click.option("--tolerance", default=1e-3, help="Share of an array's largest number.  [default: 0.001]")
+@click.option(
+    "--tolerance",
+    default=1e-3,
+    type=Amount(),
+    metavar="X",
+    help="Share of an array's largest number.  [default: 0.001]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 def compare_command(one: str, other: str, tolerance: float, as_json: bool) -> None:
     """What changed between two runs: study files, their folders, or whole stores."""

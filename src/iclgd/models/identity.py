@@ -46,7 +46,11 @@ def check_model(spec: ModelSpec) -> None:
     path = Path(spec.name)
     if spec.revision and is_local(spec):
         raise Refusal(f"{spec.name} has no revisions: `revision` is for hub names (owner/name).")
-    if spec.name in EMBEDDED or not path.is_dir() or spec.allow_pickle or any(path.glob("*.safetensors")):
+    if spec.name in EMBEDDED or not path.is_dir():
+        return
+    if spec.allow_pickle or any(path.glob("*.safetensors")):
+        if not (path / "config.json").is_file():
+            raise Refusal(f"{path} has no config.json: name a folder that holds a model as transformers saves it.")
         return
     if any((path / name).exists() for name in PICKLES):
         raise Refusal(

@@ -154,7 +154,8 @@ def read_episode(path: Path) -> Episode:
     for example in (*file.demonstrations, *file.queries):
         missing = [name for name in task.fields if name not in example.fields]
         if missing or example.label >= len(task.labels):
-            problem = f'an example lacks the field "{missing[0]}"' if missing else f"there is no label {example.label}"
+            field, most = f'an example needs the field "{missing[0]}"' if missing else "", len(task.labels)
+            problem = field or f"a label must be below {most}, which {example.label} is not"
             raise Refusal(f"{path} is not an episode file: {problem}.")
     demos, queries = (tuple(Example(e.fields, e.label) for e in part) for part in (file.demonstrations, file.queries))
     return Episode(task, demos, queries, str(path))
@@ -165,9 +166,10 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(raw)
     except json.JSONDecodeError as error:
-        raise Refusal(f"{path} is not an episode file: line {error.lineno} is not JSON ({error.msg}).") from None
+        wrong = f"line {error.lineno} is not JSON ({error.msg})"
+        raise Refusal(f"{path} is not an episode file: {wrong}; correct it.") from None
     except (ValueError, RecursionError):
-        raise Refusal(f"{path} is not an episode file: it is not JSON in UTF-8.") from None
+        raise Refusal(f"{path} is not an episode file: it must be JSON in UTF-8.") from None
 
 
 def load_episode(task: str, spec: EpisodeSpec, data: Path | None = None) -> Episode:

@@ -34,6 +34,8 @@ class Examples:
 
 def read_rows(path: Path) -> list[Placed]:
     """The rows of a JSON lines, CSV or Parquet file, each with its place."""
+    if not path.name.endswith(SUFFIXES):
+        raise Refusal(f"{path} is no table that can be read: give one that ends in {', '.join(SUFFIXES)}.")
     raw = content(path)
     if path.suffix == ".parquet":
         return _parquet_rows(raw, path)
@@ -57,7 +59,7 @@ def _json_rows(text: str, path: Path) -> Iterator[Placed]:
             said = (
                 f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "nested too deep"
             )
-            raise Refusal(f"{path}, line {number}: this is not JSON ({said}).") from None
+            raise Refusal(f"{path}, line {number}: this is not JSON ({said}); write one object on each line.") from None
         if not isinstance(row, dict):
             raise Refusal(f"{path}, line {number}: this is no JSON object; write one on each line.")
         yield f"{path}, line {number}", row
@@ -77,7 +79,9 @@ def _csv_rows(text: str, path: Path) -> Iterator[Placed]:
             yield f"{path}, line {begins}", row
             begins = reader.line_num + 1
     except csv.Error as error:
-        raise Refusal(f"{path}, line {begins}: this is not CSV ({error}).") from None
+        raise Refusal(
+            f"{path}, line {begins}: this is not CSV ({error}); quote texts that hold quotes or commas."
+        ) from None
 
 
 def _parquet_rows(raw: bytes, path: Path) -> list[Placed]:
@@ -89,7 +93,7 @@ def _parquet_rows(raw: bytes, path: Path) -> list[Placed]:
     try:
         rows = parquet.read_table(arrow.BufferReader(raw)).to_pylist()
     except arrow.ArrowInvalid:
-        raise Refusal(f"{path} is not a Parquet file.") from None
+        raise Refusal(f"{path} is not a Parquet file: write it again, or give another form of it.") from None
     return [(f"{path}, row {number}", row) for number, row in enumerate(rows, 1)]
 
 
@@ -119,8 +123,8 @@ def _label_index(task: TextTask, label: Any, where: str) -> int:
         index = len(task.labels)
     if not -1 <= index < len(task.labels) or (isinstance(label, float) and label != index):
         raise Refusal(
-            f"{where}: there is the label {str(label)[:40]!r}, which is neither a label word of {task.name} "
-            f"({', '.join(task.labels)}) nor an index from 0 to {len(task.labels) - 1}."
+            f"{where}: the label {str(label)[:40]!r} must be a label word of {task.name} ({', '.join(task.labels)}) or "
+            f"an index from 0 to {len(task.labels) - 1}."
         )
     return index
 
@@ -155,7 +159,7 @@ def _split_file(folder: Path, split: str, task: TextTask) -> Path:
     for suffix in SUFFIXES:
         if (folder / f"{split}{suffix}").is_file():
             return folder / f"{split}{suffix}"
-    raise Refusal(f"{folder} has no {split} split for {task.name}: expected {', '.join(split + s for s in SUFFIXES)}.")
+    raise Refusal(f"{folder} has no {split} split for {task.name}: add {', '.join(split + s for s in SUFFIXES)}.")
 
 
 def _one_file(task: TextTask, rows: list[Placed]) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
@@ -205,8 +209,10 @@ def _checked(task: TextTask, train: tuple[Example, ...], queries: tuple[Example,
     present = {example.label for example in train}
     for label, word in enumerate(task.labels):
         if label not in present:
-            raise Refusal(f'{origin}: the training split of {task.name} has no example of the class "{word}".')
+            raise Refusal(
+                f'{origin}: the training split of {task.name} has no example of the class "{word}": add some.'
+            )
     if not queries:
-        raise Refusal(f"{origin}: the split for queries of {task.name} is empty.")
+        raise Refusal(f"{origin}: the split for queries of {task.name} is empty: add some examples to it.")
     content = canonical([[dict(e.fields), e.label] for e in (*train, *queries)])
     return Examples(train, queries, origin, hashlib.sha256(content.encode()).hexdigest())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from iclgd.complaints import complaint, in_a_file
+from iclgd.complaints import complaint, in_a_file, main_error
 from iclgd.lines import Lines
 from iclgd.registry import Registry
 from iclgd.spec import Spec
@@ -66,7 +66,7 @@ class TextTask(Spec):
         if "label" in FIELD.findall(template):
             raise ValueError("must not hold {label}: the label word follows it")
         if template != template.rstrip():
-            raise ValueError("ends in white space, which belongs to `join`")
+            raise ValueError("ends in white space, which belongs to `join`: leave it out")
         return template
 
     @field_validator("examples")
@@ -79,7 +79,7 @@ class TextTask(Spec):
     @model_validator(mode="after")
     def _names_match_labels(self) -> "TextTask":
         if self.label_names is not None and len(self.label_names) != len(self.labels):
-            raise ValueError("label_names and labels differ in length")
+            raise ValueError("label_names and labels differ in length: give as many of each")
         return self
 
     @property
@@ -108,7 +108,7 @@ def read_task(path: Path) -> TextTask:
     try:
         return TextTask.model_validate(lines.mapping("task"))
     except ValidationError as error:
-        raise lines.refusal(error.errors()[0]["loc"], in_a_file(complaint(error, TextTask))) from None
+        raise lines.refusal(main_error(error)["loc"], in_a_file(complaint(error, TextTask))) from None
 
 
 TASKS: Registry[Path] = Registry("task", "iclgd tasks", "iclgd.tasks")
