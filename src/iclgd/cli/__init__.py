@@ -44,7 +44,7 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]):  # type: ignore[no-untyped-def]
         known = self.list_commands(ctx)
-        if args[0] not in known:
+        if args[0] not in known and not ctx.resilient_parsing:  # a shell that completes asks about half a line
             raise Refusal(f'no command "{args[0]}". {suggest(args[0], known)}`{ctx.command_path} --help` lists all.')
         return super().resolve_command(ctx, args)
 

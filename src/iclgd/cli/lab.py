@@ -1,6 +1,5 @@
 """A lab's command, made from its spec: each field is an option, and what every study can be told comes with it."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -10,6 +9,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from iclgd.cli.completion import of_field
+from iclgd.cli.forms import JSON, QUIET, Form
+from iclgd.cli.summary import summary
 from iclgd.cli.values import Named, Whole
 from iclgd.errors import Refusal
 from iclgd.lab import LABS, Lab, LabSpec
@@ -36,7 +38,8 @@ FRAME = (
         ["--address"], type=Named(), metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]"
     ),
     click.Option(["--full"], is_flag=True, help="Print every table."),
-    click.Option(["--json", "as_json"], is_flag=True, help="Print the page as JSON."),
+    JSON,
+    QUIET,
 )
 
 
@@ -78,13 +81,18 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     if field.annotation is bool:
         both = f"{flag}/--no-{flag[2:]}" if field.default else flag
         return click.Option([both, name], is_flag=True, default=None, help=help_)
-    for registry in registries([*field.metadata, field.annotation]):
+    known = list(registries([*field.metadata, field.annotation]))
+    for registry in known:
         text, bracket, default = help_.partition("  [default")
         help_ = f"{text} Known: {', '.join(registry)}.{bracket}{default}"
     shown = _shown(field.default)
     if shown and "[default" not in help_:
         help_ += f"  [default: {shown}]"
-    return click.Option([flag, name], default=None, help=help_, metavar=_metavar(field.annotation))
+    words = tuple(map(str, get_args(field.annotation))) if get_origin(field.annotation) is Literal else ()
+    complete = of_field(name, known, words)
+    return click.Option(
+        [flag, name], default=None, help=help_, metavar=_metavar(field.annotation), shell_complete=complete
+    )
 
 
 def registries(found: Iterable[Any]) -> Iterator[Registry[Any]]:
@@ -114,11 +122,11 @@ def _metavar(annotation: Any) -> str | None:
 
 def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
     from iclgd.engine.engines import Engine
-    from iclgd.report.terminal import cell_progress, say, window
+    from iclgd.report.terminal import cell_progress, say
     from iclgd.running import Where, run_study
     from iclgd.store.cells import default_store
 
-    file, out, overwrite, store, jobs, engine, address, full, as_json = (given.pop(str(o.name)) for o in FRAME)
+    file, out, overwrite, store, jobs, engine, address, full, as_json, quiet = (given.pop(str(o.name)) for o in FRAME)
     engine = Engine(engine, jobs, address)
     said = {field: value for field, value in given.items() if value is not None}
     for field, value in said.items():
@@ -128,15 +136,14 @@ def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
         said["plugin"] = tuple(str(Path(one).resolve()) for one in plugins)
     spec = lab.spec.of({**(read_yaml(Path(file), "spec") if file else {}), **said})
     out, store = _places(name, lab, spec, file, out, store)
-    with cell_progress() as progress:
+    with cell_progress(quiet) as progress:
         where = Where(Path(store) if store else default_store(), Path(out) if out else None, overwrite)
         study = run_study(name, spec, where, engine, progress)
         page = study.page
-    if as_json:
-        record = {"lab": name, "spec": spec.model_dump(mode="json"), "cells": list(study.keys), **page.plain()}
-        say(json.dumps(record, ensure_ascii=False, allow_nan=False))
+    record = {"lab": name, "spec": spec.model_dump(mode="json"), "cells": list(study.keys), **page.plain()}
+    Form(as_json, quiet).tell(record, lambda: summary(page, full), page.answer)
+    if as_json or quiet:
         return
-    say(page.text(full, window() or 100))
     say()
     if out:
         say(f"page     {Path(out) / 'index.html'}" + ("" if full else "  (--full prints all of it)"))

@@ -1,6 +1,5 @@
 """`iclgd tasks`: which tasks there are, how one of them asks, and what examples it has."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from iclgd.cli.completion import completed, task_names
+from iclgd.cli.forms import Form, forms, rows_as_data
 from iclgd.errors import Refusal
 from iclgd.report.page import Table
-from iclgd.report.terminal import say, window
+from iclgd.report.terminal import window
 from iclgd.tasks.text import TASKS, Example, TextTask, find_task
 
 if TYPE_CHECKING:
@@ -25,21 +26,23 @@ Examples:
 SCORED = "a label word of several tokens by the mean of their log-probabilities (`iclgd doctor` lists such words)"
 
 
+@forms
 @click.command(epilog=EXAMPLES)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completed(task_names, files=True))
 @click.option("--data", metavar="DIR", help="Folder with <task>/<split> files (or ICLGD_DATA).")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def command(name: str | None, data: str | None, as_json: bool) -> None:
+def command(name: str | None, data: str | None, form: Form) -> None:
     """List the tasks, or show one: its wording, how many examples it has of each class, and a prompt."""
     if name is None:
-        _list(as_json)
+        rows = [[name, *_told(name)] for name in TASKS]
+        form.tell(rows_as_data(("task", "classes", "examples", "title"), rows), lambda: _list(rows), "\n".join(TASKS))
         return
     task, beside = find_task(name)
     found, lacking = _examples(task, beside, Path(data) if data else None, own=name not in TASKS)
-    if as_json:
-        say(json.dumps(_plain(task, found), ensure_ascii=False))
-        return
-    say(f"{task.name} · version {task.version} · {task.title}\n")
+    brief = f"{len(found.train)} demonstrations, {len(found.queries)} queries" if found else lacking
+    form.tell(_plain(task, found), lambda: _shown(task, found, lacking), brief)
+
+
+def _shown(task: TextTask, found: "Examples | None", lacking: str) -> str:
     told = [
         ["template", f"{task.template}{task.join}<label>"],
         ["labels", " / ".join(task.labels)],
@@ -47,14 +50,13 @@ def command(name: str | None, data: str | None, as_json: bool) -> None:
         ["source", task.source],
         ["scored", SCORED],
     ]
-    say(Table(["", ""], told).text(window()) + "\n")
+    head = f"{task.name} · version {task.version} · {task.title}\n\n{Table(['', ''], told).text(window())}\n\n"
     if found is None:
-        say(lacking)
-        return
+        return head + lacking
     rows = [[word, *(str(count[word]) for count in _balance(task, found).values())] for word in task.labels]
     rows.append(["all", str(len(found.train)), str(len(found.queries))])
-    say(Table(["class", "demonstrations", "queries"], rows).text(window()))
-    say(f"\nA demonstration, and a query as it is asked:\n\n{sample(task, found)}")
+    counts = Table(["class", "demonstrations", "queries"], rows).text(window())
+    return f"{head}{counts}\n\nA demonstration, and a query as it is asked:\n\n{sample(task, found)}"
 
 
 def sample(task: TextTask, found: "Examples") -> str:
@@ -98,14 +100,11 @@ def _plain(task: TextTask, found: "Examples | None") -> dict[str, Any]:
     }
 
 
-def _list(as_json: bool) -> None:
-    rows = [[name, *_told(name)] for name in TASKS]
-    if as_json:
-        names = ("task", "classes", "examples", "title")
-        say(json.dumps([dict(zip(names, row, strict=True)) for row in rows], ensure_ascii=False))
-        return
-    say(Table(["task", "classes", "examples", "what it asks"], rows).text(window()))
-    say("\nA task of your own is one YAML file beside one JSONL, CSV or Parquet file: see docs/tasks.md.")
+def _list(rows: Sequence[Sequence[str]]) -> str:
+    return (
+        Table(["task", "classes", "examples", "what it asks"], rows).text(window())
+        + "\n\nA task of your own is one YAML file beside one JSONL, CSV or Parquet file: see docs/tasks.md."
+    )
 
 
 def _told(name: str) -> list[str]:
