@@ -1,4 +1,4 @@
-"""A hook of mkdocs: formulas become MathML when the site is built, so that pages show them without fetching anything."""
+"""A hook of mkdocs: formulas become MathML when the site is built, so that pages fetch nothing to show them."""
 
 import html
 import re
