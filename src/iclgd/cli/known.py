@@ -26,13 +26,18 @@ def command(form: Form) -> None:
     for lab in LABS:
         _options(LABS, lab)  # a lab's spec imports the registries that its fields choose from
     found = {
-        _kind(registry): [[name, registry.summary(name), _options(registry, name)] for name in registry]
+        _kind(registry): [_row(registry, name) for name in registry]
         for registry in REGISTRIES.values()
         if list(registry)
     }
     data = {kind: rows_as_data(("name", "about", "options"), rows) for kind, rows in found.items()}
     brief = "\n".join(f"{kind} {row[0]}" for kind, rows in found.items() for row in rows)
     form.tell(data, lambda: "\n\n".join(_table(kind, rows) for kind, rows in found.items()), brief)
+
+
+def _row(registry: Registry[Any], name: str) -> list[str]:
+    options = _options(registry, name)  # first: a thing that is loaded tells more of itself
+    return [name, registry.summary(name), options]
 
 
 def _table(kind: str, rows: list[list[str]]) -> str:
