@@ -50,7 +50,7 @@ def verify_command(what: str, store: str | None, sample: int, seed: int, toleran
 
 
 @forms
-@click.command("compare")
+@click.command()  # compare, by the name of the function
 @click.argument("one")
 @click.argument("other")
 @TOLERANCE
