@@ -163,8 +163,6 @@ def some_of(registry: Registry[Any], usual: Iterable[str]) -> Any:
     usual = tuple(usual)
 
     def parse(given: Any) -> Any:
-        if isinstance(given, str) and not given.strip():
-            raise ValueError(f"is empty: name some; `{registry.listing}` lists all")
         given = parts(given)
         given = [given] if isinstance(given, dict | Choice) or dataclasses.is_dataclass(given) else given
         if not isinstance(given, list | tuple):

@@ -104,7 +104,7 @@ def test_the_same_command_runs_nothing_and_prints_the_same(study, place, capsys)
     "given, complaint",
     [
         (("--learners", "gd,adam"), 'no learner "adam"'),
-        (("--learners", ""), "--learners is empty: give a value"),
+        (("--learners", ""), "--learners needs at least one"),
         (("--learners", "gd:rate=-1"), "gd: rate must be at least 0, not -1."),
         (("--learners", "none.py:Noise"), "cannot be read: it must be a Python file"),
         (("--rates", "fast"), '--rates takes a finite number, not "fast"'),

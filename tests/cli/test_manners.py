@@ -41,7 +41,7 @@ def test_a_bad_row_is_named_by_its_line_in_the_file(capsys, place):
     lines = (place / "mine.csv").read_text().splitlines()
     lines[41] = "good red,maybe"
     (place / "mine.csv").write_text("\n".join(lines) + "\n")
-    assert "mine.csv, line 42: there is the label 'maybe'" in refused(capsys, place, "tasks", file)
+    assert "mine.csv, line 42: the label 'maybe' must be a label word" in refused(capsys, place, "tasks", file)
 
 
 def test_a_data_folder_that_is_a_file_is_called_a_file(capsys, place):

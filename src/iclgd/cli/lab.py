@@ -130,7 +130,8 @@ def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
     engine = Engine(engine, jobs, address)
     said = {field: value for field, value in given.items() if value is not None}
     for field, value in said.items():
-        if value == "" and lab.spec.model_fields[field].annotation is not str:
+        kind = lab.spec.model_fields[field].annotation
+        if value == "" and kind is not str and get_origin(kind) is not tuple:  # of a list it is nothing
             raise Refusal(f"`{field}` is empty: give a value, or leave it out.")
     if plugins := click.get_current_context().obj:
         said["plugin"] = tuple(str(Path(one).resolve()) for one in plugins)
