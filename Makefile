@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow bench mutants claims docs-numbers clean
+.PHONY: demo test slow bench mutants claims docs docs-numbers clean
 
 demo: .venv/.run
 	$(BIN)/iclgd compare --out runs/demo --overwrite
@@ -28,6 +28,10 @@ mutants: .venv/.mutants
 claims: .venv/.run
 	$(BIN)/iclgd claims run --tier seconds,minutes
 
+# the documentation as a site with search: build/site/index.html
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 # numbers in the README and the docs, from docs/results/data and the claims' verdicts
 docs-numbers: .venv/.run
 	$(BIN)/python docs/fill.py
@@ -43,6 +47,10 @@ docs-numbers: .venv/.run
 
 .venv/.mutants: .venv/.test
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test,mutants]"
+	touch $@
+
+.venv/.docs: .venv/.run
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	touch $@
 
 clean:

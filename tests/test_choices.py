@@ -96,7 +96,7 @@ def test_a_spec_of_choices_survives_being_written_down():
         ("brush:colour=green", 'brush: colour takes red, blue; "green" is none of them.'),
         ("brush:rate", '"brush:rate": an option is written as name=value, which "rate" is not.'),
         ("brush:rate=1:rate=2", '"brush:rate=1:rate=2" has rate twice; give it once.'),
-        ("needy", "needy: size is missing."),
+        ("needy", "needy: size is missing: give it."),
         ("needy:size=13", "13 is unlucky."),
         ("brush:hidden=1", 'brush has no option "hidden".'),
         (3, 'a thing is written as its name, or as a mapping with "name" and its options.'),

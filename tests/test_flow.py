@@ -10,8 +10,9 @@ import iclgd
 ROOT = Path(iclgd.__file__).parent
 # Each line may import from itself and from the lines above it.
 FLOW = [
-    {"errors", "noise", "papers"},
+    {"errors", "noise", "papers", "system"},
     {"registry", "files"},
+    {"lines", "complaints"},
     {"spec"},
     {"choices"},
     {"tasks"},

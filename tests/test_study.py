@@ -76,7 +76,7 @@ def test_a_folder_that_holds_no_study_and_one_whose_cells_are_gone_are_refused(s
     with pytest.raises(Refusal, match="holds no study"):
         open_study(tmp_path / "cells")
     next((tmp_path / "cells").glob("*/record.json")).unlink()
-    with pytest.raises(Refusal, match="1 of 3 cells of .* are not in .*: run its spec again"):
+    with pytest.raises(Refusal, match="1 of 3 cells of .* is not in .*: run its spec again"):
         open_study(tmp_path / "out")
 
 

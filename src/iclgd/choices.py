@@ -17,9 +17,10 @@ from pydantic import (
     create_model,
 )
 
+from iclgd.complaints import complaint
 from iclgd.errors import Refusal
 from iclgd.registry import Registry, absolute_name, suggest
-from iclgd.spec import complaint, parts
+from iclgd.spec import parts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,6 +165,8 @@ def some_of(registry: Registry[Any], usual: Iterable[str]) -> Any:
     def parse(given: Any) -> Any:
         given = parts(given)
         given = [given] if isinstance(given, dict | Choice) or dataclasses.is_dataclass(given) else given
+        if not isinstance(given, list | tuple):
+            raise ValueError(f"takes {registry.kind}s by name, not {given}; `{registry.listing}` lists all")
         words: list[Any] = []
         for one in given:
             words += usual if one == "default" else [] if one == "none" else [one]

@@ -1,11 +1,11 @@
 """Files that are whole or not there: everything is built aside and moved into place."""
 
 import errno
-import fcntl
 import hashlib
 import os
 import platform
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,12 +15,37 @@ from pathlib import Path
 from typing import IO
 
 from iclgd.errors import Refusal
+from iclgd.system import alive, lock, sync
 
 OURS = ".iclgd"  # marks a folder that this program wrote, and so may replace
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG)
 BUILDING = ".building-"
 HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 ABANDONED = 3600.0  # seconds after which what another machine was building is taken for left behind
+
+
+def content(path: Path) -> bytes:
+    """What a file of the user's holds."""
+    check_file(path)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Refusal(f"cannot read {path}: {error.strerror}.") from None
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is no file; of a pipe or a device the end may never come."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError as error:
+        raise Refusal(f"cannot read {path}: {error.strerror}; check the name.") from None
+    except OSError as error:
+        raise Refusal(f"cannot read {path}: {error.strerror}.") from None
+    except ValueError:
+        raise Refusal(f"cannot read {path}: no file can have this name.") from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise Refusal(f"cannot read {path}: it is {kind}, not a file; name a file.")
 
 
 def file_sha256(path: Path) -> str:
@@ -31,15 +56,7 @@ def file_sha256(path: Path) -> str:
 def synced(folder: Path) -> None:
     """Every file of a folder, and the folder, are on the disk before anything points to them; waits for all at once."""
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(_sync, (*folder.iterdir(), folder)))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        list(pool.map(sync, (*folder.iterdir(), folder)))
 
 
 def building() -> str:
@@ -64,7 +81,7 @@ def aside(target: Path) -> Iterator[Path]:
         if not target.exists():
             try:
                 os.replace(part, target)
-                _sync(target.parent)  # the new name is on the disk too
+                sync(target.parent)  # the new name is on the disk too
             except OSError:
                 if not target.exists():  # else another process was faster
                     raise
@@ -94,7 +111,7 @@ def write_over(target: Path, content: str | bytes) -> None:
     """A small file in the place of an older one: the old text or the new one is there at any moment."""
     with aside(target) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
-        _sync(part)
+        sync(part)
         os.replace(part, target)
 
 
@@ -115,13 +132,7 @@ def _abandoned(path: Path) -> bool:
     """Its process ran here and does no more; of another machine's nothing is known but its age."""
     process, _, rest = path.name.removeprefix(BUILDING).partition("-")
     if process.isdigit() and rest.startswith(f"{HOST}-"):
-        try:
-            os.kill(int(process), 0)
-        except ProcessLookupError:
-            return True
-        except OSError:  # somebody else's process
-            return False
-        return False
+        return not alive(int(process))
     with suppress(OSError):
         return time.time() - path.stat().st_mtime > ABANDONED
     return False
@@ -163,7 +174,7 @@ def _locked(path: Path, target: Path, wait: bool) -> Iterator[IO[bytes]]:
             raise Refusal(f"cannot write to {path.parent}: {error.strerror}.") from None
         with file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                lock(file, wait=wait)
             except BlockingIOError:
                 file.seek(0)
                 owner = file.read().decode() or "another"
@@ -183,7 +194,7 @@ def holder(target: Path) -> str:
     try:
         with _lock(target).open("rb") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                lock(file, shared=True)
             except BlockingIOError:
                 return file.read().decode()
     except OSError:
@@ -199,7 +210,9 @@ def check_output(target: Path, overwrite: bool) -> None:
     except (FileNotFoundError, NotADirectoryError):
         exists = False
     except OSError as error:
-        raise Refusal(f"cannot write to {target}: {error.strerror}.") from None
+        raise Refusal(f"cannot write to {target}: {error.strerror}; give another `out`.") from None
+    except ValueError:
+        raise Refusal(f"{target} is no name that a folder can have: give another `out`.") from None
     if target.is_symlink() and not exists:
         raise Refusal(f"{target} is a link to nothing: give another `out`.")
     if exists and not target.is_dir():

@@ -32,8 +32,9 @@ class LabSpec(Spec):
     @classmethod
     def _load_plugins(cls, given: Any) -> Any:
         if isinstance(given, Mapping):
-            for file in unique(given.get("plugin") or ()):
-                load_plugin(file)
+            named = unique(given.get("plugin") or ())
+            for file in named if isinstance(named, tuple) else ():
+                load_plugin(str(file))
         return given
 
     def cells(self) -> "list[Cell]":

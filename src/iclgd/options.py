@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, model_validator
 
 from iclgd.errors import Refusal
 from iclgd.registry import absolute_name
-from iclgd.spec import Dtype, EpisodeSpec, Init, ModelSpec, PromptSpec, Seed, Spec, Start, option
+from iclgd.spec import Dtype, EpisodeSpec, Init, ModelSpec, Names, PromptSpec, Seed, Spec, Start, option, unique
 from iclgd.tasks.text import TASKS
 from iclgd.tools import MEMORY
 
@@ -23,6 +23,15 @@ def absolute(given: Any) -> Any:
 def task_name(given: Any) -> Any:
     """A task's name stays; the path of a task or episode file, or of `mine.py:TASK`, becomes absolute."""
     return absolute(given) if str(given).endswith((".yaml", ".yml", ".json")) else absolute_name(str(given))
+
+
+def task_names(given: Any) -> Any:
+    """Several tasks; what is no list is left to whoever checks it."""
+    names = unique(given)
+    return tuple(map(task_name, names)) if isinstance(names, tuple) else names
+
+
+Tasks = Annotated[Names, BeforeValidator(task_names), TASKS]
 
 
 def unescaped(given: Any) -> Any:
@@ -123,7 +132,7 @@ def refuse_drawing(tasks: Any, given: dict[str, Any], kind: type[Spec]) -> None:
 
     Those at the default of ``kind`` pass: a study's own file has them all.
     """
-    if any(str(task).endswith(".json") for task in tasks):
+    if isinstance(tasks, list | tuple) and any(str(task).endswith(".json") for task in tasks):
         for name in DRAWING:
             value, default = given.get(name), kind.model_fields[name].default if name in kind.model_fields else None
             value = tuple(value) if isinstance(value, list) else value

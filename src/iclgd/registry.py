@@ -90,7 +90,9 @@ class Registry(Generic[Thing]):
 
     def _fit(self, name: str, thing: Any) -> Any:
         if self.needs and not hasattr(thing, self.needs):
-            raise Refusal(f"{name} is not a {self.kind}: it has no {self.needs}. CONTRIBUTING.md says what one is.")
+            raise Refusal(
+                f"{name} is not a {self.kind}: it has no {self.needs}; see CONTRIBUTING.md for what one needs."
+            )
         return thing
 
     def _loaded(self, point: EntryPoint, *others: EntryPoint) -> Thing:
@@ -169,7 +171,9 @@ def from_file(name: str, kind: str) -> Any:
     file, _, attribute = name.rpartition(":")
     module = load_plugin(file)
     if not hasattr(module, attribute):
-        raise Refusal(f'{file} has no {kind} "{attribute}". {suggest(attribute, vars(module))}')
+        raise Refusal(
+            f'{file} has no {kind} "{attribute}": name one that it has. {suggest(attribute, vars(module))}'.strip()
+        )
     return getattr(module, attribute)
 
 
@@ -177,6 +181,8 @@ def load_plugin(file: str) -> Any:
     """A file of the user's, imported once; what it registers is known from then on."""
     if not file:
         raise Refusal("`plugin` needs the name of a Python file.")
+    if "\0" in file:
+        raise Refusal("`plugin` is no name that a file can have: give that of a Python file.")
     path = Path(file).resolve()
     if str(path) in PLUGINS:
         return PLUGINS[str(path)]
@@ -192,6 +198,6 @@ def load_plugin(file: str) -> Any:
         raise
     except (Exception, SystemExit) as error:  # the user's own code: one sentence that says where
         del sys.modules[name]
-        raise Refusal(f"the plugin {file} cannot be imported: {type(error).__name__}: {error}.") from None
+        raise Refusal(f"the plugin {file} cannot be imported ({type(error).__name__}: {error}): correct it.") from None
     PLUGINS[str(path)] = module
     return module

@@ -10,11 +10,11 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from iclgd.complaints import complaint
 from iclgd.errors import Refusal
-from iclgd.registry import suggest
+from iclgd.lines import Lines
 
 Init = Literal["trained", "random", "embeddings"]
 Start = Literal["bos", "eos", "separator"]
@@ -86,19 +86,8 @@ def finite(data: Any) -> Any:
 
 
 def read_yaml(path: Path, what: str) -> dict[str, Any]:
-    """A YAML file that holds a mapping, or a sentence on why it does not."""
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Refusal(f"cannot read {path}: {error.strerror}.") from None
-    except yaml.MarkedYAMLError as error:
-        line = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
-        raise Refusal(f"{path} is not valid YAML{line}: {error.problem}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise Refusal(f"{path} is not valid YAML.") from None
-    if not isinstance(data, dict):
-        raise Refusal(f"{path} holds no {what}: it must be a mapping of fields to values.")
-    return data
+    """A YAML file that holds a mapping, or a sentence on why it does not, with the line."""
+    return Lines.read(path).mapping(what)
 
 
 # values that may be written as text
@@ -175,48 +164,3 @@ class PromptSpec(Spec):
     separator: str = "\n\n"  # "eos": the end-of-text token, as in the papers
     truncate: bool = False  # drop the last demonstrations that do not fit the context
     start: Start = "bos"
-
-
-# complaints
-
-
-def complaint(error: ValidationError, kind: type[BaseModel]) -> str:
-    """The first complaint of a validation error as one sentence about a field."""
-    first = error.errors()[0]
-    where = ".".join(str(step) for step in first["loc"]) or "it"
-    name = f"`{first['loc'][0]}`" if first["loc"] else "it"
-    given, context = first.get("input"), first.get("ctx", {})
-    # a bound of 0.0 reads as 0
-    context = {what: int(x) if isinstance(x, float) and x.is_integer() else x for what, x in context.items()}
-    shown = f'"{given}"' if isinstance(given, str) else str(given)[:60]
-    match first["type"]:
-        case "extra_forbidden":
-            return f'there is no field "{where}". {suggest(where, kind.model_fields)}'.strip()
-        case "missing":
-            return f"{name} is missing."
-        case "greater_than_equal":
-            return f"{name} must be at least {context['ge']}, not {given}."
-        case "greater_than":
-            return f"{name} must be above {context['gt']}, not {given}."
-        case "less_than_equal":
-            return f"{name} must be at most {context['le']}, not {given}."
-        case "less_than":
-            return f"{name} must be below {context['lt']}, not {given}."
-        case "literal_error":
-            known = [word.strip("' ") for word in str(context["expected"]).replace(" or ", ",").split(",")]
-            return f"{name} takes {', '.join(known)}; {shown} is none of them. {suggest(str(given), known)}".strip()
-        case "int_parsing" | "int_type" | "int_from_float":
-            return f"{name} takes a whole number, not {shown}."
-        case "float_parsing" | "float_type" | "finite_number":
-            return f"{name} takes a finite number, not {shown}."
-        case "bool_parsing" | "bool_type":
-            return f"{name} takes true or false, not {shown}."
-        case "string_type":
-            return f"{name} takes a text, not {shown}: quote it."
-        case "too_short":
-            return f"{name} needs at least {context['min_length']} value{'s' * (context['min_length'] > 1)}."
-        case "value_error":
-            said = str(context["error"]).rstrip(".")
-            return f"{name} {said}." if first["loc"] else f"{said}."
-        case _:
-            return f"{name}: {first['msg']}."

@@ -15,6 +15,7 @@ from iclgd.errors import Refusal
 from iclgd.files import output_folder
 from iclgd.lab import LABS, Cell, Label, LabSpec
 from iclgd.registry import load_plugin
+from iclgd.report.numbers import counted
 from iclgd.report.page import Page, Table
 from iclgd.results import Array, Result, matches
 from iclgd.spec import Spec, key
@@ -236,6 +237,7 @@ def open_study(folder: str | Path) -> Study:
     store, keys = Store(Path(record["store"])), record["cells"]
     lost = [name for name in keys if not store.has(name)]
     if lost:
-        raise Refusal(f"{len(lost)} of {len(keys)} cells of {folder} are not in {store.folder}: run its spec again.")
+        some = f"{len(lost)} of {counted(len(keys), 'cell')} of {folder}"
+        raise Refusal(f"{some} {'is' if len(lost) == 1 else 'are'} not in {store.folder}: run its spec again.")
     repeat = repeat_line(record["lab"], spec, folder)
     return Study(record["lab"], spec, spec.cells(), keys, Results(store, keys), repeat)

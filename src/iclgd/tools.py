@@ -65,9 +65,12 @@ class Tools:
 
     def weights(self, spec: ModelSpec) -> str:
         """What names the weights of a model, whatever the model is called; fresh ones by how they are drawn, too."""
+        from iclgd.models.hub import ask_hub
         from iclgd.models.identity import UNTRAINED, weights_identity
 
         held = spec.name.startswith(MEMORY)
+        if not held:
+            ask_hub(spec)
         name = spec.name if held else self.shared(("weights", spec), lambda: weights_identity(spec))
         return name if spec.init == "trained" else f"{name}, untrained {UNTRAINED}"
 

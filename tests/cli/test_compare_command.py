@@ -51,10 +51,10 @@ def test_a_study_prints_rows_of_learners_nulls_baselines_and_floors_and_only_pro
     folder, said, err = study
     assert all(re.match(r"\d+ of \d+ cells · ", line) for line in err.splitlines())  # progress, where it takes long
     title = "mine · k = 3 · 2 seeds × 4 queries · float32 · at the prompt's last token"
-    assert said.splitlines()[0].endswith(title)
+    assert title in " ".join(said.split("\n\n")[1].split())
     for start in ("zero-shot", "icl", "gd 0.01", "  random directions", "  a model with random weights", "lcgd 0.01"):
         assert row(said, start)
-    assert max(map(len, said.split("\npage ")[0].splitlines())) <= 100
+    assert max(map(len, said.split("\npage ")[0].splitlines())) <= 80
     everything = iclgd.open(folder).page.text(full=True)
     for start in ("─ nulls", "─ untrained (random)", "─ noise floor"):
         assert row(everything, start)

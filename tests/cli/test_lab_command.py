@@ -67,8 +67,8 @@ def test_a_study_prints_its_answer_its_tables_its_page_and_how_to_repeat_it(caps
     code, out, err = run(capsys, "toy", "--seeds", 2)
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "2 seeds"
-    assert lines[2].startswith("The mean is ")
+    assert lines[0].startswith("The mean is ")
+    assert lines[2] == "2 seeds"
     folder = next(path for path in (place / "runs").iterdir() if path.name.startswith("toy-"))
     assert f"page     runs/{folder.name}/index.html" in out
     assert lines[-1] == f"repeat   iclgd toy --spec {folder}/spec.yaml"
@@ -149,7 +149,7 @@ def test_bad_arguments_are_answered_with_one_sentence_and_leave_nothing(capsys, 
         ("seeds: [-1]", "--seeds must be at least 0"),
         ("seeds: [0.5]", "--seeds takes a whole number"),
         ("seeds: []", "--seeds needs at least 1 value"),
-        ("- a", "holds no spec"),
+        ("- a", "this is no spec"),
     ],
 )
 def test_a_spec_that_is_none_is_refused(capsys, place, text, complaint):

@@ -141,7 +141,7 @@ def test_without_duckdb_a_table_is_refused_in_a_sentence_and_everything_else_wor
 
 @pytest.mark.slow
 def test_ten_thousand_cells_are_counted_and_tabled_in_two_seconds_of_processor_time(place, capsys, monkeypatch):
-    monkeypatch.setattr("iclgd.files._sync", lambda path: None)  # only to have the cells sooner
+    monkeypatch.setattr("iclgd.files.sync", lambda path: None)  # only to have the cells sooner
     monkeypatch.setattr("iclgd.store.cells.synced", lambda folder: None)
     grid = "parts: {a: {lab: toy, seeds: 1000, grid: {k: [4, 5, 6, 7, 8], scale: [1, 2]}}}\n"
     (place / "many.yaml").write_text(grid)

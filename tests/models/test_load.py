@@ -1,6 +1,8 @@
 """Loading: what can be loaded, and one clear sentence for everything else."""
 
 import json
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from iclgd.models.load import load_subject
 from iclgd.models.subject import tolerance
 from iclgd.running import Where, run_study
 from iclgd.spec import ModelSpec
+from iclgd.tools import Tools
 from little import little_task
 from tiny import tiny_model, tiny_tokenizer, tokens
 
@@ -119,7 +122,7 @@ def test_a_missing_folder_is_refused(tmp_path):
 
 
 def test_a_missing_gguf_file_is_refused(tmp_path):
-    assert "No such file" in refusal(tmp_path / "none.gguf")
+    assert "there is no such file" in refusal(tmp_path / "none.gguf")
 
 
 def test_an_empty_folder_is_refused(tmp_path):
@@ -215,9 +218,43 @@ def test_a_revision_of_a_folder_is_refused(folder):
     assert "has no revisions" in refusal(folder, revision="main")
 
 
-def test_a_hub_name_that_cannot_be_had_is_refused(monkeypatch):
+def test_a_hub_name_without_a_network_is_answered_at_once_in_one_sentence(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")  # where nobody listens
+    begun = time.monotonic()
+    said = refusal("nobody/nothing")
+    assert time.monotonic() - begun < 3
+    assert "not in the hub's cache, and the hub cannot be reached: check the network" in said
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("code, told", [(404, "the hub shows no such model"), (401, "log in if it is private")])
+def test_a_hub_name_that_the_hub_does_not_show_is_refused(tmp_path, monkeypatch, code, told):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("iclgd.models.hub._head", lambda spec: SimpleNamespace(status_code=code))
+    assert told in refusal("nobody/nothing")
+
+
+def test_a_hub_name_is_not_asked_for_where_that_is_forbidden(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert "cannot load nobody/nothing" in refusal("nobody/nothing")
+    assert "HF_HUB_OFFLINE forbids" in refusal("nobody/nothing")
+
+
+def test_a_study_asks_the_hub_for_the_commit_of_a_model_that_the_cache_lacks(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("iclgd.models.hub._head", lambda spec: SimpleNamespace(status_code=200))
+    commit = "0123456789abcdef0123456789abcdef01234567"
+
+    def download(name, file, revision):
+        home = tmp_path / "models--nobody--nothing"
+        (home / "snapshots" / commit).mkdir(parents=True)
+        (home / "snapshots" / commit / file).write_text("{}")
+        (home / "refs").mkdir()
+        (home / "refs" / "main").write_text(commit)
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    assert Tools().weights(ModelSpec(name="nobody/nothing")) == commit
 
 
 def test_what_is_being_done_is_told(folder):

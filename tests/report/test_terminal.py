@@ -128,6 +128,19 @@ def test_prose_is_wrapped_in_its_column_before_columns_are_moved():
     assert " ".join(shown.split()) == f"name what it is gd {prose} lcgd short"
 
 
+def test_two_columns_of_prose_are_both_wrapped_where_neither_fits():
+    words = "words that go on and on beside each other " * 3
+    shown = Table(["", ""], [[words.strip(), words.strip()], ["x", "y"]]).text(80)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.split().count("other") == 6
+
+
+def test_a_text_that_cannot_be_wrapped_moves_columns_below():
+    shown = Table(["", "expression", "n"], [["tomita", "0" * 40, "three words here"]]).text(60)
+    assert max(map(len, shown.splitlines())) <= 60
+    assert "0" * 40 in shown
+
+
 def test_progress_has_cells_done_running_failed_and_left_and_what_is_done_now():
     progress = CellProgress()
     assert progress.line() == "starting"

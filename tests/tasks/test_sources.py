@@ -46,7 +46,7 @@ def write(path, rows=ROWS):
 
 @pytest.mark.parametrize("form", ["jsonl", "jsonl.gz", "csv", "parquet"])
 def test_every_file_form_gives_the_same_examples(tmp_path, form):
-    found = examples_from(TASK, read_rows(write(tmp_path / f"rows.{form}")), "here")
+    found = examples_from(TASK, read_rows(write(tmp_path / f"rows.{form}")))
     assert [(e.fields["text"], e.label) for e in found] == [(row["text"], row["label"]) for row in ROWS]
 
 
@@ -62,14 +62,17 @@ def test_splits_are_found_in_the_users_folder_in_every_form(tmp_path, form):
 @pytest.mark.parametrize(
     "name, content, complaint",
     [
-        ("rows.jsonl", b'{"text": "a"', "cannot read"),
-        ("rows.jsonl", b"[1]\n", "one JSON object on each line"),
-        ("rows.jsonl", b"\xff\xfe\x00", "cannot read"),
+        ("rows.jsonl", b'{"text": "a"', "line 1: this is not JSON"),
+        ("rows.jsonl", b'{"text": "a"}\n\n{"text" "b"}\n', "line 3: this is not JSON .*, column 9"),
+        ("rows.jsonl", b'{"text": "a"}\n[1]\n', "line 2: this is no JSON object"),
+        ("rows.jsonl", b'{"text": "a"}\n\xff\xfe\x00', "line 2: this is not UTF-8"),
+        ("rows.jsonl.gz", gzip.compress(b"{}\n{}\n\xff"), "line 3: this is not UTF-8"),
         ("rows.jsonl.gz", b"plain", "the file is damaged"),
         ("rows.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 99)[:-12], "cannot read"),
         ("rows.jsonl.gz", gzip.compress(bytes(range(256)))[:20] + b"\xff" * 40, "cannot read"),
-        ("rows.csv", b"text,label\na,b,1\n", "more cells than the header"),
-        ("rows.csv", b'text,label\n"a,1\n', "cannot read"),
+        ("rows.csv", b"text,label\na,b,1\n", "line 2: there are more cells than in the header"),
+        ("rows.csv", b'text,label\n"a\nb",1\na,b,1\n', "line 4: there are more cells"),
+        ("rows.csv", b'text,label\nb,1\n"a,1\n', "line 3: this is not CSV"),
         ("rows.parquet", b"PAR1 not really", "not a Parquet file"),
     ],
 )
@@ -95,34 +98,35 @@ def test_parquet_without_pyarrow_is_refused_with_what_to_install(tmp_path, monke
 
 @pytest.mark.parametrize("row", [{"label": 0}, {"text": "a"}, {"text": None, "label": 0}])
 def test_a_missing_column_is_refused_by_name(row):
-    with pytest.raises(Refusal, match=r'has no column "(text|label)" in row 2; the task mine needs text, label'):
-        examples_from(TASK, [{"text": "a", "label": 1}, row], "here")
+    with pytest.raises(Refusal, match=r'line 7: there is no column "(text|label)"; the task mine needs text, label'):
+        examples_from(TASK, [("line 5", {"text": "a", "label": 1}), ("line 7", row)])
 
 
 @pytest.mark.parametrize("label", [2, "2", -2, "maybe", 0.5, float("nan"), float("inf"), [1]])
 def test_a_label_outside_the_label_words_is_refused(label):
-    with pytest.raises(Refusal, match=r"here row 1 has the label .* neither a label word of mine \(no, yes\)"):
-        examples_from(TASK, [{"text": "a", "label": label}], "here")
+    with pytest.raises(Refusal, match=r"line 1: there is the label .* neither a label word of mine \(no, yes\)"):
+        examples_from(TASK, [("line 1", {"text": "a", "label": label})])
 
 
 @pytest.mark.parametrize("label, index", [(1, 1), ("1", 1), ("yes", 1), ("no", 0), (1.0, 1)])
 def test_a_label_may_be_an_index_or_a_label_word(label, index):
-    assert examples_from(TASK, [{"text": "a", "label": label}], "here")[0].label == index
+    assert examples_from(TASK, [("line 1", {"text": "a", "label": label})])[0].label == index
 
 
 def test_a_number_is_an_index_even_where_label_words_are_numbers():
     task = TASK.model_copy(update={"labels": ("1", "2", "0")})
-    rows = [{"text": "a", "label": 1}, {"text": "a", "label": "1"}]
-    assert [e.label for e in examples_from(task, rows, "here")] == [1, 0]
+    rows = [("line 1", {"text": "a", "label": 1}), ("line 2", {"text": "a", "label": "1"})]
+    assert [e.label for e in examples_from(task, rows)] == [1, 0]
 
 
 def test_label_names_are_other_spellings_of_the_labels():
     task = TASK.model_copy(update={"label_names": ("NEG", "POS")})
-    assert examples_from(task, [{"text": "a", "label": "POS"}], "here")[0].label == 1
+    assert examples_from(task, [("line 1", {"text": "a", "label": "POS"})])[0].label == 1
 
 
 def test_rows_without_a_label_are_left_out():
-    assert examples_from(TASK, [{"text": "a", "label": -1}, {"text": "b", "label": 1}], "here")[0].fields["text"] == "b"
+    rows = [("line 1", {"text": "a", "label": -1}), ("line 2", {"text": "b", "label": 1})]
+    assert examples_from(TASK, rows)[0].fields["text"] == "b"
 
 
 def test_an_empty_class_is_refused_by_its_word(tmp_path):
@@ -141,7 +145,7 @@ def test_an_empty_split_for_queries_is_refused(tmp_path):
 
 def test_a_missing_split_is_refused_with_the_names_it_could_have(tmp_path):
     write(tmp_path / "mine" / "train.jsonl")
-    with pytest.raises(Refusal, match=r"expected validation\.jsonl, validation\.jsonl\.gz, validation\.csv"):
+    with pytest.raises(Refusal, match=r"add validation\.jsonl, validation\.jsonl\.gz, validation\.csv"):
         load_examples(TASK, tmp_path, tmp_path)
 
 

@@ -80,25 +80,38 @@ def test_a_users_yaml_is_read(tmp_path):
 @pytest.mark.parametrize(
     "changes, complaint",
     [
-        ({"labels": ["yes"]}, "labels"),
-        ({"labels": ["yes", "yes"]}, "label words must differ"),
-        ({"labels": [True, False]}, "labels"),
-        ({"template": "no field"}, "names no field"),
+        ({"labels": ["yes"]}, 'line 6: "labels" needs at least 2 values, not 1.'),
+        ({"labels": ["yes", "yes"]}, 'line 6: "labels" are label words, which must differ and not be empty.'),
+        ({"labels": [True, False]}, 'line 6: "labels" takes a text; YAML reads a bare Yes, No, On or Off as true'),
+        ({"labels": "yes"}, 'line 6: "labels" takes a list of values, not "yes".'),
+        ({"labels": [["a"], "b"]}, "line 6: \"labels\" takes a text, not ['a']: write it in quotes."),
+        ({"template": "no field"}, 'line 5: "template" names no field; write one as {text}.'),
         ({"template": "{text} Label: {label}"}, "must not hold {label}"),
-        ({"template": "{text} Label: "}, "ends in white space"),
-        ({"version": None}, "version"),
-        ({"version": 0}, "version"),
-        ({"name": "../up"}, "name"),
+        ({"template": "{text} Label: "}, 'ends in white space, which belongs to "join".'),
+        ({"version": None}, '"version" is missing: give it.'),
+        ({"version": 0}, 'line 2: "version" must be at least 1, not 0.'),
+        ({"name": "../up"}, 'line 1: "name" cannot be "../up": use lower-case letters, digits, - and _.'),
         ({"examples": "../up.jsonl"}, "without folders"),
+        ({"splits": 3}, '"splits" takes a mapping of fields to values, not 3.'),
         ({"label_names": ["a"]}, "differ in length"),
-        ({"lables": ["a", "b"]}, "lables"),
+        ({"lables": ["a", "b"]}, 'line 7: there is no field "lables". Did you mean labels'),
     ],
 )
-def test_a_bad_task_file_is_refused_with_what_is_wrong(tmp_path, changes, complaint):
-    with pytest.raises(Refusal, match="is not a task") as refused:
+def test_a_bad_task_file_is_refused_with_the_line_and_what_is_wrong(tmp_path, changes, complaint):
+    with pytest.raises(Refusal, match=r"mine\.yaml, line \d+: ") as refused:
         read_task(yaml_file(tmp_path, **changes))
     assert complaint in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [("name: a\nlabels: [a\n", 3), ("name: a\nname: b\n", 2), ("a: b\n\tc: d\n", 2), ("a: 1\nb: \x07\n", 2)],
+)
+def test_a_file_that_is_no_yaml_is_refused_with_its_line(tmp_path, text, line):
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(Refusal, match=rf"mine\.yaml, line {line}: "):
+        read_task(tmp_path / "mine.yaml")
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "", "a: [", "!!python/object/apply:os.system ['true']\n", "\x00"])
@@ -110,7 +123,7 @@ def test_a_file_that_is_no_mapping_is_refused_and_never_runs(tmp_path, text):
 
 
 def test_a_missing_task_file_is_refused(tmp_path):
-    with pytest.raises(Refusal, match="cannot read the task file"):
+    with pytest.raises(Refusal, match="cannot read .*none.yaml: No such file"):
         find_task(str(tmp_path / "none.yaml"))
 
 

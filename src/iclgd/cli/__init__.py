@@ -1,5 +1,6 @@
 """The command line. The labs' commands come from their specs; the others live in a module each."""
 
+import logging
 import os
 import re
 import signal
@@ -43,7 +44,7 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]):  # type: ignore[no-untyped-def]
         known = self.list_commands(ctx)
-        if args[0] not in known:
+        if args[0] not in known and not ctx.resilient_parsing:  # a shell that completes asks about half a line
             raise Refusal(f'no command "{args[0]}". {suggest(args[0], known)}`{ctx.command_path} --help` lists all.')
         return super().resolve_command(ctx, args)
 
@@ -100,6 +101,7 @@ def main(args: list[str] | None = None) -> None:
     A stream that cannot say a letter gets its number instead, and one that is full costs no result.
     """
     args = list(sys.argv[1:] if args is None else args)
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # a cache that it cannot write costs time and nothing else
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -121,7 +123,8 @@ def main(args: list[str] | None = None) -> None:
     except click.UsageError as usage:
         command = usage.ctx.command_path if usage.ctx else "iclgd"
         said = usage.format_message().rstrip(".")
-        print(f"iclgd: {visible(said)}. See `{command} --help`.", file=sys.stderr)
+        said += "" if said.endswith(("?", "?)")) else "."
+        print(f"iclgd: {visible(said)} See `{command} --help`.", file=sys.stderr)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort) as stop:
         cause = stop.__cause__ if isinstance(stop, click.Abort) else stop

@@ -1,6 +1,5 @@
 """`iclgd claims`: sentences of the papers, listed, shown and run."""
 
-import json
 import sys
 import tempfile
 from dataclasses import replace
@@ -11,11 +10,12 @@ import click
 
 from iclgd.claims.claim import CLAIMS, TIERS
 from iclgd.claims.kept import changed, keep, kept
-from iclgd.claims.shown import WIDTH, Line, in_full, listing, of_kept, plain, scorecard
-from iclgd.cli.lab import AtLeastOne
+from iclgd.claims.shown import WIDTH, Line, in_full, listing, of_kept, plain, scorecard, summed
+from iclgd.cli.completion import claim_names, completed, model_names, paper_names
+from iclgd.cli.forms import Form, forms
+from iclgd.cli.values import Named, Whole
 from iclgd.errors import Refusal
-from iclgd.report.terminal import say, window
-from iclgd.spec import finite
+from iclgd.report.terminal import window
 
 if TYPE_CHECKING:
     from iclgd.claims.ledger import Asked, Row
@@ -32,13 +32,16 @@ Examples:
   iclgd claims page --out claims.html                     all of them as a page
 """
 WHICH = (
-    click.option("--paper", default="", help="Of one paper, for instance ren2024."),
+    click.option(
+        "--paper", default="", shell_complete=completed(paper_names), help="Of one paper, for instance ren2024."
+    ),
     click.option(
         "--tier", default="", metavar="TIER", help="Those that take seconds, minutes or hours; several with commas."
     ),
     click.option("--stands", default="", help="Those that hold, fail, depend or are open, as the ledger says."),
     click.option("--match", default="", help="Those whose name, sentence or note has this in it."),
-    click.option("--json", "as_json", is_flag=True, help="Print as JSON."),
+    click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON."),
+    click.option("--quiet", "-q", is_flag=True, help="Print only the sum, and no progress."),
 )
 
 
@@ -78,7 +81,7 @@ def chosen_names(names: tuple[str, ...], paper: str, tier: str, stands: str, mat
 @click.group(invoke_without_command=True, epilog=EXAMPLES)
 @which
 @click.pass_context
-def command(context: click.Context, paper: str, tier: str, stands: str, match: str, as_json: bool) -> None:
+def command(context: click.Context, paper: str, tier: str, stands: str, match: str, as_json: bool, quiet: bool) -> None:
     """Sentences of the papers, made executable: list them with what was last measured, show one, or run them.
 
     A line has what the ledger says of a sentence (holds, fails, depends, open) and whether a run confirmed it (✓), did
@@ -87,12 +90,9 @@ def command(context: click.Context, paper: str, tier: str, stands: str, match: s
     if context.invoked_subcommand is not None:
         return
     lines = [of_kept(CLAIMS[name]) for name in chosen_names((), paper, tier, stands, match)]
-    if as_json:
-        say(json.dumps(finite([plain(line) for line in lines]), ensure_ascii=False, allow_nan=False))
-        return
-    say(listing(lines, min(window() or WIDTH, WIDTH)))
-    for name, why in unloadable():
-        say(f"! {name}  {why}")
+    width, lost = min(window() or WIDTH, WIDTH), [f"! {name}  {why}" for name, why in unloadable()]
+    data = [plain(line) for line in lines]
+    Form(as_json, quiet).tell(data, lambda: "\n".join([listing(lines, width), *lost]), summed(lines))
 
 
 def unloadable() -> list[tuple[str, str]]:
@@ -106,11 +106,13 @@ def unloadable() -> list[tuple[str, str]]:
     return found
 
 
+@forms
 @command.command("show")
-@click.argument("name", metavar="ID")
-def show_command(name: str) -> None:
+@click.argument("name", metavar="ID", shell_complete=completed(claim_names))
+def show_command(name: str, form: Form) -> None:
     """One claim in full: sentence, source, evidence, cells, the command that repeats it, BibTeX."""
-    say(in_full(CLAIMS[name]))
+    claim = CLAIMS[name]
+    form.tell(plain(of_kept(claim)), lambda: in_full(claim, min(window() or WIDTH, WIDTH)), claim.stands)
 
 
 @command.command("page")
@@ -118,31 +120,38 @@ def show_command(name: str) -> None:
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("claims.html"), help="The file.", show_default=True
 )
-def page_command(paper: str, tier: str, stands: str, match: str, as_json: bool, out: Path) -> None:
+def page_command(paper: str, tier: str, stands: str, match: str, as_json: bool, quiet: bool, out: Path) -> None:
     """Write the ledger as one HTML file, to filter and to open to the evidence."""
     from iclgd.claims.html import page
     from iclgd.files import write_over
 
     made = page([CLAIMS[name] for name in chosen_names((), paper, tier, stands, match)])
-    if as_json:
-        say(json.dumps(made.plain(), ensure_ascii=False, allow_nan=False))
-        return
-    write_over(out, made.html())
-    say(f"{made.answer}\n\npage     {out}")
+    if not as_json:
+        write_over(out, made.html())
+    Form(as_json, quiet).tell(made.plain(), lambda: f"{made.answer}\n\npage     {out}", str(out))
 
 
 @command.command("run")
-@click.argument("names", nargs=-1, metavar="[ID]...")
+@click.argument("names", nargs=-1, metavar="[ID]...", shell_complete=completed(claim_names))
 @which
-@click.option("--model", default="", help="Ask this model what is asked of a model, and print its scorecard.")
+@click.option(
+    "--model",
+    default="",
+    shell_complete=completed(model_names, files=True),
+    help="Ask this model what is asked of a model, and print its scorecard.",
+)
 @click.option(
     "--data", type=click.Path(path_type=Path), default=None, help="Folder with <task>/<split> files (or ICLGD_DATA)."
 )
-@click.option("--jobs", type=AtLeastOne(), metavar="N", help="Workers; more than one are processes.  [default: 1]")
-@click.option("--engine", metavar="NAME", help="Where cells run: serial, processes, or ray (all of a cluster).")
-@click.option("--address", metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]")
+@click.option("--jobs", type=Whole(), metavar="N", help="Workers; more than one are processes.  [default: 1]")
 @click.option(
-    "--store", default=None, metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
+    "--engine", type=Named(), metavar="NAME", help="Where cells run: serial, processes, or ray (all of a cluster)."
+)
+@click.option(
+    "--address", type=Named(), metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]"
+)
+@click.option(
+    "--store", type=Named(), metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
 )
 @click.option(
     "--keep", "keeping", is_flag=True, help="Keep the verdicts in this package, for the list and the documents."
@@ -155,6 +164,7 @@ def run_command(
     stands: str,
     match: str,
     as_json: bool,
+    quiet: bool,
     model: str,
     data: Path | None,
     jobs: int | None,
@@ -180,30 +190,46 @@ def run_command(
     if model:
         wanted = [name for name in wanted if "model" in CLAIMS[name].needs]
     asked = Asked(model, data.resolve() if data else None)
+    _check(asked, Path(store) if store else default_store())
     with tempfile.TemporaryDirectory() as fresh:
         place = Path(fresh) if verify else Path(store) if store else default_store()
-        rows = _ran(wanted, place, asked, where)
+        rows = _ran(wanted, place, asked, where, quiet)
     about = Path(model).name if Path(model).exists() and model else model  # a folder by its name
     lines = [_line(row, about, verify) for row in rows]
     if keeping:
         keep(rows, about)
-    if as_json:
-        say(json.dumps(finite([plain(line) for line in lines]), ensure_ascii=False, allow_nan=False))
-    elif model:
-        found = {row.claim.name: row.judgement for row in rows if row.judgement is not None}
-        say(scorecard([row.claim for row in rows], about, found))
-    else:
-        say(listing(lines, min(window() or WIDTH, WIDTH)))
+    found = [plain(line) for line in lines]
+    Form(as_json, quiet).tell(found, lambda: _told(rows, lines, about if model else ""), summed(lines))
     if any(line.red for line in lines if not model or line.state == "error"):
         sys.exit(1)
 
 
-def _ran(names: list[str], store: Path, asked: "Asked", engine: "Engine") -> "list[Row]":
+def _check(asked: "Asked", store: Path) -> None:
+    """Refuse what no claim could be run with."""
+    from iclgd.files import check_writable
+    from iclgd.models.identity import check_model_name
+
+    if asked.model:
+        check_model_name(asked.model)
+    if asked.data is not None and not asked.data.is_dir():
+        raise Refusal(f"the data folder {asked.data} is no folder: name one that holds folders of tasks with `data`.")
+    check_writable(store, store.absolute())
+
+
+def _told(rows: "list[Row]", lines: list[Line], model: str) -> str:
+    """The claims with what was measured; of one model, its scorecard."""
+    if not model:
+        return listing(lines, min(window() or WIDTH, WIDTH))
+    found = {row.claim.name: row.judgement for row in rows if row.judgement is not None}
+    return scorecard([row.claim for row in rows], model, found)
+
+
+def _ran(names: list[str], store: Path, asked: "Asked", engine: "Engine", quiet: bool) -> "list[Row]":
     from iclgd.claims.ledger import run_claims
     from iclgd.report.terminal import cell_progress
     from iclgd.running import Where
 
-    with cell_progress() as progress:
+    with cell_progress(quiet) as progress:
         return run_claims(names, Where(store), asked, engine=engine, progress=progress)
 
 

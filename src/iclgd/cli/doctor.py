@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from iclgd.cli.completion import completed, model_names
+from iclgd.cli.forms import Form, forms
 from iclgd.cli.lab import options_of
 from iclgd.options import ModelOptions
 
@@ -24,15 +26,18 @@ CAPTURES = {
 }
 
 
-def _examine(**given: Any) -> None:
+def _examine(form: Form, **given: Any) -> None:
     """Whether the labs can work with MODEL: what it is, and what `iclgd compare` will do with it, tried out."""
     from iclgd.errors import Refusal
     from iclgd.report.page import Table
-    from iclgd.report.terminal import say, window, working
+    from iclgd.report.terminal import window, working
     from iclgd.study import flags
 
     spec = ModelOptions.of({name: value for name, value in given.items() if value is not None})
-    with working("starting") as note:
+    with working("starting", form.quiet) as note:
+        from iclgd.models.hub import ask_hub
+
+        ask_hub(spec.model_spec())  # before anything heavy is imported
         from iclgd.models.doctor import no_layer_causal, parities
         from iclgd.models.load import load_subject, recheck
 
@@ -45,13 +50,24 @@ def _examine(**given: Any) -> None:
         unlike = no_layer_causal(subject)
         rows = [*_what_it_is(subject), *_captured(compared), ["layer-causal", unlike or "descent can be had"]]
         rows += [["noise floor", _floor(subject)], ["weights", _weights(spec)]]
-    say(Table(["", ""], rows).text(window()))
+    told = Table(["", ""], rows)
     if wrong := [name for name, parity in compared.items() if not parity.holds]:
+        form.tell(_data(rows), lambda: told.text(window()))
         raise Refusal(
             f"{spec.model} cannot be used in {spec.dtype}: captured attention differs from its own ({wrong[0]})."
         )
     only = ["--learners", "gd"] if unlike else []
-    say(f"\nready   iclgd compare {shlex.join([*flags(spec), *only])}".rstrip())
+    ready = f"iclgd compare {shlex.join([*flags(spec), *only])}".rstrip()
+    form.tell({**_data(rows), "ready": ready}, lambda: f"{told.text(window())}\n\nready   {ready}", ready)
+
+
+def _data(rows: list[list[str]]) -> dict[str, str]:
+    """What is known by name; of parity the line of each length."""
+    found: dict[str, str] = {}
+    for name, text in rows:
+        last = name or next(reversed(found))
+        found[last] = f"{found[last]}; {text}" if last in found else text
+    return found
 
 
 def _what_it_is(subject: "Subject") -> list[list[str]]:
@@ -97,10 +113,15 @@ def _weights(spec: ModelOptions) -> str:
     return weights_identity(spec.model_spec(), fresh=True)[:16]
 
 
-command = click.Command(
-    "doctor",
-    callback=_examine,
-    params=[click.Argument(["model"]), *options_of(ModelOptions, leave_out=("model",))],
-    help=_examine.__doc__,
-    epilog=EXAMPLES,
+command = forms(
+    click.Command(
+        "doctor",
+        callback=_examine,
+        params=[
+            click.Argument(["model"], shell_complete=completed(model_names, files=True)),
+            *options_of(ModelOptions, leave_out=("model",)),
+        ],
+        help=_examine.__doc__,
+        epilog=EXAMPLES,
+    )
 )

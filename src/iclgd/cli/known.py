@@ -5,11 +5,12 @@ from typing import Any
 import click
 
 from iclgd.choices import default_of, option_fields
+from iclgd.cli.forms import Form, forms, rows_as_data
 from iclgd.errors import Refusal
 from iclgd.lab import LABS
 from iclgd.registry import REGISTRIES, Registry
 from iclgd.report.page import Table
-from iclgd.report.terminal import say, window
+from iclgd.report.terminal import window
 
 EXAMPLES = """\b
 Examples:
@@ -18,18 +19,32 @@ Examples:
 """
 
 
+@forms
 @click.command(epilog=EXAMPLES)
-def command() -> None:
+def command(form: Form) -> None:
     """List the learners, metrics, nulls, … that can be named, with their options."""
     for lab in LABS:
         _options(LABS, lab)  # a lab's spec imports the registries that its fields choose from
-    for registry in REGISTRIES.values():
-        options = {name: _options(registry, name) for name in registry}
-        rows = [[name, registry.summary(name), options[name]] for name in registry]
-        header = [_kind(registry), "what it is", "options"]
-        shown = [i for i in range(len(header)) if any(row[i] for row in rows)]
-        if rows:
-            say(Table([header[i] for i in shown], [[row[i] for i in shown] for row in rows]).text(window()) + "\n")
+    found = {
+        _kind(registry): [_row(registry, name) for name in registry]
+        for registry in REGISTRIES.values()
+        if list(registry)
+    }
+    data = {kind: rows_as_data(("name", "about", "options"), rows) for kind, rows in found.items()}
+    brief = "\n".join(f"{kind} {row[0]}" for kind, rows in found.items() for row in rows)
+    form.tell(data, lambda: "\n\n".join(_table(kind, rows) for kind, rows in found.items()), brief)
+
+
+def _row(registry: Registry[Any], name: str) -> list[str]:
+    options = _options(registry, name)  # first: a thing that is loaded tells more of itself
+    return [name, registry.summary(name), options]
+
+
+def _table(kind: str, rows: list[list[str]]) -> str:
+    """Without the columns in which nothing stands."""
+    header = [kind, "what it is", "options"]
+    shown = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    return Table([header[i] for i in shown], [[row[i] for i in shown] for row in rows]).text(window())
 
 
 def _options(registry: Registry[Any], name: str) -> str:

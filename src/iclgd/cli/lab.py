@@ -1,6 +1,5 @@
 """A lab's command, made from its spec: each field is an option, and what every study can be told comes with it."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -10,40 +9,37 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from iclgd.cli.completion import of_field
+from iclgd.cli.forms import JSON, QUIET, Form
+from iclgd.cli.summary import summary
+from iclgd.cli.values import Named, Whole
 from iclgd.errors import Refusal
 from iclgd.lab import LABS, Lab, LabSpec
 from iclgd.registry import Registry
 from iclgd.spec import read_yaml
 
-
-class AtLeastOne(click.ParamType[int]):
-    """A count, refused in the words that fields are."""
-
-    name = "count"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        flag = f"--{param.name}" if param else "a count"
-        try:
-            found = int(value)
-        except ValueError:
-            raise Refusal(f'{flag} takes a whole number, not "{value}".') from None
-        if found < 1:
-            raise Refusal(f"{flag} must be at least 1, not {found}.")
-        return found
-
-
 FRAME = (
-    click.Option(["--spec", "file"], metavar="FILE", help="Fields from a YAML file; options given beside it win."),
-    click.Option(["--out"], metavar="DIR", help="Folder for the page.  [default: runs/<what>-<key>]"),
-    click.Option(["--overwrite"], is_flag=True, help="Replace the folder's study, and run every cell anew."),
-    click.Option(["--store"], metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"),
     click.Option(
-        ["--jobs"], type=AtLeastOne(), metavar="N", help="Workers; more than one are processes.  [default: 1]"
+        ["--spec", "file"], type=Named(), metavar="FILE", help="Fields from a YAML file; options given beside it win."
     ),
-    click.Option(["--engine"], metavar="NAME", help="Where cells run: serial, processes, or ray (all of a cluster)."),
-    click.Option(["--address"], metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]"),
+    click.Option(["--out"], type=Named(), metavar="DIR", help="Folder for the page.  [default: runs/<what>-<key>]"),
+    click.Option(["--overwrite"], is_flag=True, help="Replace the folder's study, and run every cell anew."),
+    click.Option(
+        ["--store"], type=Named(), metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
+    ),
+    click.Option(["--jobs"], type=Whole(), metavar="N", help="Workers; more than one are processes.  [default: 1]"),
+    click.Option(
+        ["--engine"],
+        type=Named(),
+        metavar="NAME",
+        help="Where cells run: serial, processes, or ray (all of a cluster).",
+    ),
+    click.Option(
+        ["--address"], type=Named(), metavar="TEXT", help="Of a running Ray cluster.  [default: Ray on this machine]"
+    ),
     click.Option(["--full"], is_flag=True, help="Print every table."),
-    click.Option(["--json", "as_json"], is_flag=True, help="Print the page as JSON."),
+    JSON,
+    QUIET,
 )
 
 
@@ -68,7 +64,9 @@ def _frame(lab: Lab) -> list[click.Option]:
     """What every study can be told; a quick lab leaves no folder unless it is asked to."""
     if not lab.quick:
         return list(FRAME)
-    out = click.Option(["--out"], metavar="DIR", help="Folder for a page.  [default: the page is only shown]")
+    out = click.Option(
+        ["--out"], type=Named(), metavar="DIR", help="Folder for a page.  [default: the page is only shown]"
+    )
     return [out if option.name == "out" else option for option in FRAME]
 
 
@@ -83,13 +81,18 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     if field.annotation is bool:
         both = f"{flag}/--no-{flag[2:]}" if field.default else flag
         return click.Option([both, name], is_flag=True, default=None, help=help_)
-    for registry in registries([*field.metadata, field.annotation]):
+    known = list(registries([*field.metadata, field.annotation]))
+    for registry in known:
         text, bracket, default = help_.partition("  [default")
         help_ = f"{text} Known: {', '.join(registry)}.{bracket}{default}"
     shown = _shown(field.default)
     if shown and "[default" not in help_:
         help_ += f"  [default: {shown}]"
-    return click.Option([flag, name], default=None, help=help_, metavar=_metavar(field.annotation))
+    words = tuple(map(str, get_args(field.annotation))) if get_origin(field.annotation) is Literal else ()
+    complete = of_field(name, known, words)
+    return click.Option(
+        [flag, name], default=None, help=help_, metavar=_metavar(field.annotation), shell_complete=complete
+    )
 
 
 def registries(found: Iterable[Any]) -> Iterator[Registry[Any]]:
@@ -120,26 +123,29 @@ def _metavar(annotation: Any) -> str | None:
 def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
     from iclgd.engine.engines import Engine
     from iclgd.overview import listed
-    from iclgd.report.terminal import cell_progress, say, window
+    from iclgd.report.terminal import cell_progress, say
     from iclgd.running import Where, run_study
     from iclgd.store.cells import default_store
 
-    file, out, overwrite, store, jobs, engine, address, full, as_json = (given.pop(str(o.name)) for o in FRAME)
+    file, out, overwrite, store, jobs, engine, address, full, as_json, quiet = (given.pop(str(o.name)) for o in FRAME)
     engine = Engine(engine, jobs, address)
     said = {field: value for field, value in given.items() if value is not None}
+    for field, value in said.items():
+        kind = lab.spec.model_fields[field].annotation
+        if value == "" and kind is not str and get_origin(kind) is not tuple:  # of a list it is nothing
+            raise Refusal(f"`{field}` is empty: give a value, or leave it out.")
     if plugins := click.get_current_context().obj:
         said["plugin"] = tuple(str(Path(one).resolve()) for one in plugins)
     spec = lab.spec.of({**(read_yaml(Path(file), "spec") if file else {}), **said})
     out, store = _places(name, lab, spec, file, out, store)
-    with cell_progress() as progress:
+    with cell_progress(quiet) as progress:
         where = Where(Path(store) if store else default_store(), Path(out) if out else None, overwrite)
         study = run_study(name, spec, where, engine, progress)
         page = study.page
-    if as_json:
-        record = {"lab": name, "spec": spec.model_dump(mode="json"), "cells": list(study.keys), **page.plain()}
-        say(json.dumps(record, ensure_ascii=False, allow_nan=False))
+    record = {"lab": name, "spec": spec.model_dump(mode="json"), "cells": list(study.keys), **page.plain()}
+    Form(as_json, quiet).tell(record, lambda: summary(page, full), page.answer)
+    if as_json or quiet:
         return
-    say(page.text(full, window() or 100))
     say()
     if out:
         say(f"page     {Path(out) / 'index.html'}" + ("" if full else "  (--full prints all of it)"))

@@ -4,6 +4,8 @@ import sys
 
 import click
 
+from iclgd.cli.completion import completed, model_names
+from iclgd.cli.forms import Form, forms, rows_as_data
 from iclgd.models.embedded import (
     EMBEDDED,
     Embedded,
@@ -14,7 +16,7 @@ from iclgd.models.embedded import (
     terms_accepted,
 )
 from iclgd.report.page import Table
-from iclgd.report.terminal import say, window, working
+from iclgd.report.terminal import window, working
 
 EXAMPLES = """\b
 Examples:
@@ -24,15 +26,17 @@ Examples:
 """
 
 
+@forms
 @click.group(invoke_without_command=True, epilog=EXAMPLES)
 @click.pass_context
-def command(context: click.Context) -> None:
+def command(context: click.Context, form: Form) -> None:
     """List the embedded models, or fetch one."""
     if context.invoked_subcommand is not None:
         return
     rows = [[name, _where(model), model.licence, model.about] for name, model in EMBEDDED.items()]
-    say(Table(["model", "download", "licence", "what it is"], rows).text(window()))
-    say(f"\ncache   {cache_folder()}")
+    shown = Table(["model", "download", "licence", "what it is"], rows)
+    data = {"cache": str(cache_folder()), "models": rows_as_data(("model", "download", "licence", "about"), rows)}
+    form.tell(data, lambda: f"{shown.text(window())}\n\ncache   {cache_folder()}", "\n".join(EMBEDDED))
 
 
 def _where(model: Embedded) -> str:
@@ -41,21 +45,22 @@ def _where(model: Embedded) -> str:
     return "in cache" if is_cached(model) else "damaged: fetch"
 
 
+@forms
 @command.command("fetch")
-@click.argument("name")
+@click.argument("name", shell_complete=completed(model_names))
 @click.option("--accept-terms", "accept", is_flag=True, help="You have read the model's terms and accept them.")
-def fetch_command(name: str, accept: bool) -> None:
+def fetch_command(name: str, accept: bool, form: Form) -> None:
     """Download an embedded model, check it, and unpack it once; what is in the cache is read again, and repaired."""
     model = EMBEDDED[name]
     if not terms_accepted(model) and not accept and sys.stdin.isatty():
         accept = click.confirm(f"{model.name} is under the {model.licence} ({model.terms}). Do you accept them?")
     if accept:
         accept_terms(model)
-    with working("starting") as note:
+    with working("starting", form.quiet) as note:
         from iclgd.models.load import embedded_folder, recheck
         from iclgd.spec import ModelSpec
 
         note("reading every file again")
         recheck(ModelSpec(name=name))  # what changed under its stamp is fetched or unpacked anew
         folder = embedded_folder(name, note)
-    say(f"{name}   {folder}")
+    form.tell({"model": name, "folder": str(folder)}, lambda: f"{name}   {folder}", str(folder))

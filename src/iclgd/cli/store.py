@@ -5,9 +5,10 @@ from pathlib import Path
 
 import click
 
+from iclgd.cli.forms import Form, forms
+from iclgd.cli.values import Amount, Named
 from iclgd.errors import Refusal
 from iclgd.report.numbers import counted
-from iclgd.report.terminal import say
 from iclgd.store.cells import NAME, Store, default_store
 
 EXAMPLES = """\b
@@ -17,7 +18,9 @@ Examples:
   iclgd store export cells.tar --study runs/sst2-3f9c
   iclgd store import cells.tar
 """
-STORE = click.option("--store", metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]")
+STORE = click.option(
+    "--store", type=Named(), metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
+)
 
 
 @click.group(epilog=EXAMPLES)
@@ -32,28 +35,33 @@ def _store(given: str | None) -> Store:
     return store
 
 
+@forms
 @command.command("check")
 @STORE
-def check_command(store: str | None) -> None:
+def check_command(store: str | None, form: Form) -> None:
     """Read every cell and hold it against its hashes and its name. The exit status is 1 when one is damaged."""
     from iclgd.store.upkeep import damaged
 
-    kept, bad = _store(store), 0
-    for _, why in damaged(kept):
-        say(why)
-        bad += 1
-    say(f"{counted(len(kept.names()), 'cell')}, {bad or 'none'} damaged")
+    kept = _store(store)
+    bad = [why for _, why in damaged(kept)]
+    told = f"{counted(len(kept.names()), 'cell')}, {len(bad) or 'none'} damaged"
+    form.tell({"cells": len(kept.names()), "damaged": bad}, lambda: "\n".join([*bad, told]), "\n".join(bad))
     sys.exit(1 if bad else 0)
 
 
+@forms
 @command.command("gc")
 @STORE
 @click.option("--runs", metavar="DIR", help="Folder of the studies that are to keep their cells.  [default: runs]")
 @click.option(
-    "--hours", default=24.0, help="Cells younger than this stay: they may be of a study at work.  [default: 24]"
+    "--hours",
+    default=24.0,
+    type=Amount(),
+    metavar="X",
+    help="Cells younger than this stay: they may be of a study at work.  [default: 24]",
 )
 @click.option("--delete", is_flag=True, help="Remove them; without it they are only counted.")
-def gc_command(store: str | None, runs: str | None, hours: float, delete: bool) -> None:
+def gc_command(store: str | None, runs: str | None, hours: float, delete: bool, form: Form) -> None:
     """Find cells that no study's folder speaks of, and what killed processes left behind."""
     from iclgd.files import abandoned, sweep
     from iclgd.grid.estimate import size
@@ -68,10 +76,12 @@ def gc_command(store: str | None, runs: str | None, hours: float, delete: bool) 
         for name in found.names:
             kept.remove(name)
     verb = "removed" if delete else "would be removed by --delete"
-    say(f"{counted(len(found.names), 'cell')} ({size(found.bytes)}) that no study in {studies} speaks of {verb}")
-    say(f"{counted(left, 'folder')} of killed processes {verb}")
+    data = {"cells": list(found.names), "bytes": found.bytes, "folders": left, "removed": delete}
+    cells = f"{counted(len(found.names), 'cell')} ({size(found.bytes)}) that no study in {studies} speaks of {verb}"
+    form.tell(data, lambda: f"{cells}\n{counted(left, 'folder')} of killed processes {verb}", "\n".join(found.names))
 
 
+@forms
 @command.command("export")
 @click.argument("target")
 @click.option(
@@ -79,7 +89,9 @@ def gc_command(store: str | None, runs: str | None, hours: float, delete: bool) 
 )
 @click.option("--cell", "cells", multiple=True, metavar="KEY", help="A cell by its key, or how that begins.")
 @STORE
-def export_command(target: str, studies: tuple[str, ...], cells: tuple[str, ...], store: str | None) -> None:
+def export_command(
+    target: str, studies: tuple[str, ...], cells: tuple[str, ...], store: str | None, form: Form
+) -> None:
     """Write cells to TARGET: a .tar or .tar.gz file, or a folder, which is then a store."""
     from iclgd.grid.plan import find_plan
     from iclgd.store.upkeep import export
@@ -94,20 +106,25 @@ def export_command(target: str, studies: tuple[str, ...], cells: tuple[str, ...]
     for begin in cells:
         found = [name for name in kept.names() if name.startswith(begin[:NAME])]
         if len(found) != 1:
-            raise Refusal(f'{len(found) or "no"} cells begin with "{begin}".')
+            raise Refusal(f'{len(found) or "no"} cells begin with "{begin}": name one by more of its key.')
         names += found
-    say(f"{counted(export(kept, names, Path(target)), 'cell')} in {target}")
+    if not names:
+        raise Refusal(f"{kept.folder} has no cells to write: name another `store`.")
+    written = export(kept, names, Path(target))
+    form.tell({"cells": written, "target": target}, lambda: f"{counted(written, 'cell')} in {target}", target)
 
 
+@forms
 @command.command("import")
 @click.argument("source")
 @STORE
-def import_command(source: str, store: str | None) -> None:
+def import_command(source: str, store: str | None, form: Form) -> None:
     """Take in the cells of SOURCE; what is there already stays. The exit status is 1 when one is damaged."""
     from iclgd.store.upkeep import bring
 
     found = bring(Store(Path(store) if store else default_store()), Path(source))
-    for _, why in found.damaged:
-        say(why)
-    say(f"{counted(found.new, 'cell')} taken in, {found.there} there already, {len(found.damaged)} damaged")
+    bad = [why for _, why in found.damaged]
+    told = f"{counted(found.new, 'cell')} taken in, {found.there} there already, {len(bad)} damaged"
+    data = {"new": found.new, "there": found.there, "damaged": bad}
+    form.tell(data, lambda: "\n".join([*bad, told]), "\n".join(bad))
     sys.exit(1 if found.damaged else 0)

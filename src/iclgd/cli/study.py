@@ -1,15 +1,19 @@
 """`iclgd study`: grids of studies from one file."""
 
 import json
-import sys
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
+from iclgd.cli.changes import compare_command, verify_command
+from iclgd.cli.forms import Form, forms, rows_as_data
 from iclgd.cli.lab import FRAME
+from iclgd.cli.summary import summary
 from iclgd.errors import Refusal
-from iclgd.report.numbers import counted, significant
+from iclgd.report.numbers import counted
 from iclgd.report.page import Table
 from iclgd.report.terminal import duration, say, window
 
@@ -46,16 +50,20 @@ def _path(given: str | None) -> Path | None:
     return Path(given) if given else None
 
 
-def _store(given: str | None) -> Path:
+def store_at(given: str | None) -> Path:
+    """The store that is named, or the usual one."""
     from iclgd.store.cells import default_store
 
     return Path(given) if given else default_store()
 
 
-@_with("out", "overwrite", "store", "jobs", "engine", "address")
+@forms
+@_with("out", "overwrite", "store", "jobs", "engine", "address", "full")
 @command.command("run")
 @click.argument("file")
-def run_command(file: str, out: str | None, overwrite: bool, store: str | None, **engine: Any) -> None:
+def run_command(
+    file: str, out: str | None, overwrite: bool, store: str | None, full: bool, form: Form, **engine: Any
+) -> None:
     """Run the cells of a study FILE that the store lacks, and write a page for each part and one for all."""
     from iclgd.engine.engines import Engine
     from iclgd.grid.file import read_grid
@@ -72,27 +80,26 @@ def run_command(file: str, out: str | None, overwrite: bool, store: str | None, 
     if record.get("grid") == grid.key:  # a grid's own file: shown again in its place, from the store it had
         out, store = out or str(path.parent), store or record["store"]
     folder = Path(out) if out else RUNS / grid.name
-    with cell_progress() as progress:
-        page, fresh = run_grid(grid, path, Where(_store(store), folder, overwrite), asked, progress)
-    say(page.text(width=window() or 100))
-    say(f"\nran      {counted(fresh, 'cell')}")
-    say(f"page     {folder / 'index.html'}")
-    say(f"repeat   {page.repeat}")
+    with cell_progress(form.quiet) as progress:
+        page, fresh = run_grid(grid, path, Where(store_at(store), folder, overwrite), asked, progress)
+    shown = str(folder / "index.html")
+    told = f"ran      {counted(fresh, 'cell')}\npage     {shown}\nrepeat   {page.repeat}"
+    data = {"ran": fresh, "folder": str(folder), "repeat": page.repeat, **page.plain()}
+    form.tell(data, lambda: f"{summary(page, full)}\n\n{told}", shown)
 
 
+@forms
 @_with("store")
 @command.command("plan")
 @click.argument("file")
-def plan_command(file: str, store: str | None) -> None:
+def plan_command(file: str, store: str | None, form: Form) -> None:
     """What running a study FILE would do: cells done and left, and the time, memory and disk that is left to take."""
-    import shutil
-
     from iclgd.grid.changes import grid_of
-    from iclgd.grid.estimate import Cost, by_arithmetic, costs, size
+    from iclgd.grid.estimate import Cost, by_arithmetic, costs
     from iclgd.grid.plan import jobs_of
     from iclgd.store.cells import Store
 
-    grid, kept = grid_of(Path(file)), Store(_store(store))
+    grid, kept = grid_of(Path(file)), Store(store_at(store))
     measured, note = _measured(kept)
     rows, total, seen = [], Cost(), set[str]()
     for part, tools, jobs in jobs_of(grid):
@@ -102,20 +109,31 @@ def plan_command(file: str, store: str | None) -> None:
         total += costs([job for job in left if job.key not in seen], measured, guess)
         seen |= {job.key for job in jobs}
         rows.append([part.name, part.lab, str(len(jobs)), str(len(jobs) - len(left)), str(len(left)), _time(cost)])
-    say(Table(["part", "lab", "cells", "done", "left", "time"], rows).text(window()))
+    header = ["part", "lab", "cells", "done", "left", "time"]
     done = sum(kept.has(key) for key in seen)
-    say(f"\nleft     {counted(len(seen) - done, 'cell')} of {len(seen):,}, those that parts share counted once")
+    over = [f"left     {counted(len(seen) - done, 'cell')} of {len(seen):,}, those that parts share counted once"]
     if len(seen) > done:
-        say(f"time     {_time(total)}, one after another{note}")
+        over.append(f"time     {_time(total)}, one after another{note}")
     if total.guessed:
-        say(f"         of {counted(total.guessed, 'cell')} a guess from their arithmetic: none like them was run here")
+        cells = counted(total.guessed, "cell")
+        over.append(f"         of {cells} a guess from their arithmetic: none like them was run here")
+    over += _room(total, kept.folder)
+    data = {"parts": rows_as_data(header, rows), "cells": len(seen), "left": len(seen) - done, **asdict(total)}
+    form.tell(data, lambda: "\n".join([Table(header, rows).text(window()), "", *over]), str(len(seen) - done))
+
+
+def _room(total: Any, folder: Path) -> Iterator[str]:
+    """Memory and disk that such cells took, where that is known."""
+    import shutil
+
+    from iclgd.grid.estimate import size
+
     if total.memory:
-        say(f"memory   {size(total.memory)} at most in a process that ran such cells")
+        yield f"memory   {size(total.memory)} at most in a process that ran such cells"
     if total.disk:
-        nearest = next(p for p in (kept.folder.absolute(), *kept.folder.absolute().parents) if p.exists())
+        nearest = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
         free = shutil.disk_usage(nearest).free
-        short = ": NOT ENOUGH" if total.disk > free else ""
-        say(f"disk     {size(total.disk)} of {size(free)} free{short}")
+        yield f"disk     {size(total.disk)} of {size(free)} free{': NOT ENOUGH' if total.disk > free else ''}"
 
 
 def _measured(store: Any) -> tuple[list[Any], str]:
@@ -138,10 +156,11 @@ def _time(cost: Any) -> str:
     )
 
 
+@forms
 @_with("store", "out")
 @command.command("status")
 @click.argument("what")
-def status_command(what: str, store: str | None, out: str | None) -> None:
+def status_command(what: str, store: str | None, out: str | None, form: Form) -> None:
     """Cells done, set aside after they failed, and left, of a study file or folder, part by part."""
     from iclgd.files import holder
     from iclgd.grid.plan import find_plan
@@ -153,13 +172,16 @@ def status_command(what: str, store: str | None, out: str | None) -> None:
     for name, cells in [*parts, *([("all", {key[:NAME] for key in plan.keys})] if len(parts) > 1 else [])]:
         done, bad = len(cells & plan.done), len(cells & failed)
         rows.append([name, str(done), str(bad), str(len(cells) - done - bad)])
-    say(Table(["part", "done", "failed", "left"], rows).text(window()))
-    if plan.folder is not None and (process := holder(plan.folder)):
-        say(f"\nprocess {process} is at work on it")
-    elif plan.ended:
-        say(f"\nthe last run ended with: {plan.ended}")
+    process = holder(plan.folder) if plan.folder is not None else ""
+    ended = f"the last run ended with: {plan.ended}" if plan.ended else ""
+    note = f"process {process} is at work on it" if process else ended
+    header = ["part", "done", "failed", "left"]
+    data = {"parts": rows_as_data(header, rows), "process": process or None, "ended": plan.ended or None}
+    brief = f"{len(plan.done)} of {len({key[:NAME] for key in plan.keys})} done"
+    form.tell(data, lambda: Table(header, rows).text(window()) + (f"\n\n{note}" if note else ""), brief)
 
 
+@forms
 @_with("store")
 @command.command("table")
 @click.argument("what")
@@ -168,9 +190,9 @@ def status_command(what: str, store: str | None, out: str | None) -> None:
 @click.option("--columns", metavar="LABELS", help="Labels along the columns.")
 @click.option("--where", metavar="LABEL=VALUE", multiple=True, help="Only these; LABEL= where it is not there.")
 @click.option("--over", metavar="LABELS", help="One or two labels that means are over.  [default: task,seed]")
-@click.option("--format", "form", default="text", metavar="NAME", help=f"{', '.join(FORMATS)}.  [default: text]")
+@click.option("--format", "written", default="text", metavar="NAME", help=f"{', '.join(FORMATS)}.  [default: text]")
 @click.option("--to", metavar="FILE", help="Write to a file.")
-def table_command(what: str, store: str | None, form: str, to: str | None, **asked: Any) -> None:
+def table_command(what: str, store: str | None, written: str, to: str | None, form: Form, **asked: Any) -> None:
     """A table of any number of the study's cells: means over draws and tasks, with 95% intervals.
 
     Without options it lists the labels that numbers have.
@@ -179,21 +201,22 @@ def table_command(what: str, store: str | None, form: str, to: str | None, **ask
     from iclgd.grid.plan import find_plan
     from iclgd.grid.table import Pivot, known
 
-    if form not in FORMATS:
-        raise Refusal(f'`format` takes {", ".join(FORMATS)}; "{form}" is none of them.')
-    if form == "parquet" and not to:
+    if written not in FORMATS:
+        raise Refusal(f'`format` takes {", ".join(FORMATS)}; "{written}" is none of them.')
+    if written == "parquet" and not to:
         raise Refusal("Parquet is not for a terminal: name a file with `to`.")
     plan = find_plan(Path(what), _path(store))
     if not any(asked.values()):
-        say(known(plan).text(window()))
+        labels = known(plan)
+        form.tell(labels.plain(), lambda: labels.text(window()), "\n".join(row[0] for row in labels.texts()))
         return
     pivot = Pivot(plan, _asked(**asked))
-    if to and form == "parquet":
-        write_over(Path(to), pivot.parquet())
-    elif to:
-        write_over(Path(to), pivot.written(form) + "\n")
+    if to:
+        write_over(Path(to), pivot.parquet() if written == "parquet" else pivot.written(written) + "\n")
+    elif form.as_json or written != "text":
+        say(pivot.written("json" if form.as_json else written))
     else:
-        say(pivot.table().text(window()) + f"\n\n{pivot.kinds()}" if form == "text" else pivot.written(form))
+        say(pivot.table().text(window()) + ("" if form.quiet else f"\n\n{pivot.kinds()}"))
 
 
 def _asked(value: str | None, rows: str | None, columns: str | None, where: tuple[str, ...], over: str | None) -> Any:
@@ -212,77 +235,13 @@ def _asked(value: str | None, rows: str | None, columns: str | None, where: tupl
     return Asked(parts(rows or "part"), parts(columns or ""), wanted, value, means)
 
 
-@_with("store")
-@command.command("verify")
-@click.argument("what")
-@click.option("--sample", default=5, help="How many cells.  [default: 5]", type=click.IntRange(1))
-@click.option("--seed", default=0, help="Which cells.  [default: 0]")
-@click.option("--tolerance", default=1e-3, help="Share of an array's largest number.  [default: 0.001]")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-def verify_command(what: str, store: str | None, sample: int, seed: int, tolerance: float, as_json: bool) -> None:
-    """Run a sample of finished cells once more and hold the numbers against those that are kept.
-
-    The exit status is 1 when one is different.
-    """
-    from iclgd.grid.changes import verify
-    from iclgd.report.terminal import cell_progress
-    from iclgd.study import read_record
-
-    path = Path(what)
-    record = read_record(path if path.is_dir() else path.parent)
-    kept = _path(store) or (Path(record["store"]) if "store" in record else _store(None))
-    with cell_progress() as progress:
-        found = list(verify(path, kept, sample, seed, tolerance, progress))
-    _say_changes(found, as_json)
-    sys.exit(1 if any(change.verdict == "different" for _, change in found) else 0)
-
-
-@command.command()
-@click.argument("one")
-@click.argument("other")
-@click.option("--tolerance", default=1e-3, help="Share of an array's largest number.  [default: 0.001]")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-def compare_command(one: str, other: str, tolerance: float, as_json: bool) -> None:
-    """What changed between two runs: study files, their folders, or whole stores."""
-    from iclgd.grid.changes import compare, side
-
-    found = compare(side(Path(one)), side(Path(other)), tolerance)
-    if not as_json:
-        for place, cells in zip((one, other), found.only, strict=True):
-            say(f"{counted(len(cells), 'cell')} only in {place}")
-    _say_changes(found.changes, as_json, dict(zip(("only_in_first", "only_in_second"), found.only, strict=True)))
-
-
-def _say_changes(changes: Any, as_json: bool, more: Any = None) -> None:
-    """How many are equal, near and different, and the cells that are not equal."""
-    from iclgd.grid.changes import VERDICTS
-
-    if as_json:
-        found = [
-            {**labels, "verdict": change.verdict, "largest": significant(change.largest), "in": change.where}
-            for labels, change in changes
-        ]
-        say(json.dumps({"cells": found, **(more or {})}, ensure_ascii=False))
-        return
-    for verdict in VERDICTS:
-        count = sum(change.verdict == verdict for _, change in changes)
-        say(f"{counted(count, 'cell')} {verdict}")
-    rows = [
-        [_named(labels), change.verdict, significant(change.largest, 3), change.where]
-        for labels, change in sorted(changes, key=lambda pair: -pair[1].largest)
-        if change.verdict != VERDICTS[0]
-    ]
-    if rows:
-        say("\n" + Table(["cell", "", "largest difference", "in"], rows[:50]).text(window()))
-
-
-def _named(labels: Any) -> str:
-    return " ".join(f"{name} {value}" if name != "lab" else str(value) for name, value in labels.items())
-
-
 @command.command("schema")
 def schema_command() -> None:
     """Print a JSON schema of study files, which lets an editor complete and check them."""
     from iclgd.grid.schema import schema
 
     say(json.dumps(schema(), indent=1, ensure_ascii=False))
+
+
+command.add_command(verify_command)
+command.add_command(compare_command)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from iclgd.engine.quarantine import DEATHS, file_of, put
 from iclgd.engine.work import Begun, Event, Failed, Found, Job, groups
 from iclgd.errors import Refusal, Unfinished
+from iclgd.report.numbers import counted
 from iclgd.store.cells import Store
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Board:
         """Nothing more can be kept."""
         if not self.kept:
             return Refusal(sentence)
-        return Unfinished(f"{sentence} {self.kept} of {self.total} cells are kept in {self.store.folder}.")
+        return Unfinished(f"{sentence} {self.kept} of {counted(self.total, 'cell')} {self._kept()}.")
 
     def verdict(self) -> None:
         """Raise what is to be said where a cell is missing.
@@ -129,7 +130,10 @@ class Board:
 
     def _what_is_kept(self) -> str:
         lost = len(self.failures)
-        return f"{lost} of {self.total} cells failed, {self.kept} are kept in {self.store.folder}"
+        return f"{lost} of {counted(self.total, 'cell')} failed, {self.kept} {self._kept()}"
+
+    def _kept(self) -> str:
+        return f"{'is' if self.kept == 1 else 'are'} kept in {self.store.folder}"
 
     def _which(self, sentence: str) -> str:
         """The cells that failed with a sentence, by their labels."""

@@ -78,6 +78,8 @@ def grid_of(what: Path) -> Grid:
     if what.is_dir() and "lab" in (record := read_record(what)):
         study = open_study(what)
         return Grid(what.name, (Part(record["lab"], study.lab, study.spec),))
+    if what.is_dir() and not (what / FILE).exists():
+        raise Refusal(f"{what} holds no study: name a study file, or a folder that iclgd wrote.")
     return read_grid(what / FILE if what.is_dir() else what)
 
 
@@ -122,7 +124,7 @@ def side(what: Path) -> Side:
     if what.is_dir() and not read_record(what):
         names = Store(what).names()
         if not names:
-            raise Refusal(f"{what} holds neither a study nor cells.")
+            raise Refusal(f"{what} holds neither a study nor cells: name a study file, its folder or a store.")
         return Side(Store(what), frozenset(Store(what).record_at(name)["key"] for name in names))
     plan = find_plan(what)
     return Side(Store(plan.store), frozenset(key for key in plan.keys if Store(plan.store).has(key)))

@@ -22,11 +22,12 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from iclgd.complaints import complaint, in_a_file, main_error
 from iclgd.errors import Refusal
-from iclgd.grid.lines import Lines
 from iclgd.lab import LABS, LabSpec
+from iclgd.lines import Lines
 from iclgd.registry import load_plugin, suggest
-from iclgd.spec import complaint, key
+from iclgd.spec import key
 
 TOP = ("name", "about", "defaults", "parts")
 OWN = ("lab", "grid", "exclude")  # of a part, beside the fields of its lab's spec
@@ -77,7 +78,7 @@ def read_grid(path: Path) -> Grid:
         raise lines.refusal(("name",), f'"{name}" cannot name a folder: use letters, digits, - and _.')
     defaults, given = whole.get("defaults") or {}, whole.get("parts")
     if not isinstance(defaults, dict):
-        raise lines.refusal(("defaults",), "defaults are a mapping of fields to values.")
+        raise lines.refusal(("defaults",), "defaults must be a mapping of fields to values.")
     if not given or not isinstance(given, dict | list):
         raise lines.refusal(("parts",), "a study needs parts: a mapping of names to specs, or a list of them.")
     reader = _Reader(lines, at or ("parts",), defaults)
@@ -100,7 +101,7 @@ class _Reader:
         where = (*self.root, place)
         given = self.lines.at(where)
         if not isinstance(given, dict) or not isinstance(given.get("lab"), str):
-            raise self.lines.refusal(where, 'a part is a mapping with "lab" and the fields of that lab\'s spec.')
+            raise self.lines.refusal(where, 'a part must be a mapping with "lab" and the fields of that lab\'s spec.')
         lab, fixed = given["lab"], {name: value for name, value in given.items() if name not in OWN}
         fixed["plugin"] = [str(Path(one).resolve()) for one in _plugins({**self.defaults, **fixed}.get("plugin"))]
         for plugin in fixed["plugin"]:
@@ -121,7 +122,7 @@ class _Reader:
         """What the grid varies: every combination of its values that is not excluded."""
         grid, exclude = given.get("grid") or {}, given.get("exclude") or []
         if not isinstance(grid, dict):
-            raise self.lines.refusal((*where, "grid"), "a grid is a mapping of fields to lists of values.")
+            raise self.lines.refusal((*where, "grid"), "a grid must be a mapping of fields to lists of values.")
         for name, values in grid.items():
             if not isinstance(values, list) or not values:
                 raise self.lines.refusal((*where, "grid", name), f'"{name}" of a grid needs a list of values.')
@@ -134,27 +135,27 @@ class _Reader:
             )
         found = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
         if not isinstance(exclude, list):
-            raise self.lines.refusal((*where, "exclude"), "exclude is a list of mappings of fields to values.")
+            raise self.lines.refusal((*where, "exclude"), "exclude must be a list of mappings of fields to values.")
         for i, rule in enumerate(exclude):
             if not isinstance(rule, dict) or not rule:
-                raise self.lines.refusal((*where, "exclude", i), "an exclusion is a mapping of fields to values.")
+                raise self.lines.refusal((*where, "exclude", i), "an exclusion must be a mapping of fields to values.")
             kept = [one for one in found if not _excluded({**other, **one}, rule)]
             if len(kept) == len(found):
-                raise self.lines.refusal((*where, "exclude", i), "this exclusion excludes nothing.")
+                raise self.lines.refusal((*where, "exclude", i), "this exclusion excludes nothing: leave it out.")
             found = kept
         if not found:
-            raise self.lines.refusal((*where, "exclude"), "every combination of the grid is excluded.")
+            raise self.lines.refusal((*where, "exclude"), "every combination of the grid is excluded: exclude fewer.")
         return found
 
     def _spec(self, kind: type[LabSpec], given: dict[str, Any], where: tuple[Any, ...]) -> LabSpec:
         try:
             return kind.model_validate(given)
         except ValidationError as error:
-            field, said = next(iter(error.errors()[0]["loc"]), None), complaint(error, kind)
+            field, said = next(iter(main_error(error)["loc"]), None), complaint(error, kind)
         except Refusal as refusal:
             said = str(refusal)
             field = next((name for name in re.findall(r"`(\w+)`", said) if name in given), None)
-        raise self.lines.refusal(self._place(field, where), re.sub(r"`(\w+)`", r'"\1"', said)) from None
+        raise self.lines.refusal(self._place(field, where), in_a_file(said)) from None
 
     def _place(self, field: Any, where: tuple[Any, ...]) -> tuple[Any, ...]:
         """Where the value of a field stands: in the part, in its grid, or among the defaults."""
@@ -166,7 +167,7 @@ class _Reader:
     def check_defaults(self) -> None:
         for name in self.defaults:
             if name not in self.used:
-                raise self.lines.refusal(("defaults", name), f'no part\'s lab has a field "{name}".')
+                raise self.lines.refusal(("defaults", name), f'no part\'s lab has a field "{name}": leave it out.')
 
 
 def _distinct(parts: list[Part]) -> Iterator[Part]:

@@ -156,7 +156,7 @@ def recorded_folder(file: Path, out: Path | None = None) -> Path | None:
 
 def read_grid_name(file: Path) -> str:
     """The name of a study file's folder, without reading the specs."""
-    from iclgd.grid.lines import Lines
+    from iclgd.lines import Lines
 
     data = Lines.read(file).data
     return str(data.get("name") or file.stem) if isinstance(data, dict) else file.stem

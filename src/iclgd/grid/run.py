@@ -9,7 +9,7 @@ from pathlib import Path
 
 from iclgd.engine.engines import Engine
 from iclgd.errors import Refusal
-from iclgd.files import OURS, check_output, held, new_folder, sweep, write_over
+from iclgd.files import OURS, check_output, check_writable, held, new_folder, sweep, write_over
 from iclgd.grid.file import Grid
 from iclgd.grid.plan import FILE, Plan, jobs_of, plan_of, record_text
 from iclgd.overview import listed
@@ -32,6 +32,7 @@ def run_grid(
     folder, progress = where.folder, progress or CellProgress()
     assert folder is not None, "a grid always has a folder"
     _check(grid, folder, where.overwrite)
+    check_writable(where.store, where.store.absolute())
     with held(folder):
         sweep(folder.parent)
         found = jobs_of(grid, progress)

@@ -25,7 +25,7 @@ def converted(path: Path) -> Path:
     except OSError as error:
         raise Refusal(f"cannot read {path}: {error.strerror}.") from None
     if magic != b"GGUF":
-        raise Refusal(f"{path} is not a GGUF file.")
+        raise Refusal(f"{path} is not a GGUF file: download it again.")
     target = conversion_folder(path, digest(path))
     if not is_whole(target):
         with held(target, wait=True):  # of several workers one converts

@@ -1,6 +1,7 @@
 """Names of models and of their exact weights, without loading either: no torch is imported here."""
 
 import hashlib
+import re
 from pathlib import Path
 
 from iclgd.errors import Refusal
@@ -14,6 +15,7 @@ PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 PARTS = ("*.safetensors", "*.safetensors.index.json", "config.json", "*token*.json", "*.model", "vocab*", "merges.txt")
 CODE = ("*.py",)
 UNTRAINED = 2  # rises when a seed would give other fresh weights
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
 CAN_BE_GIVEN = (
     "`iclgd models` lists the embedded ones; a folder, a .gguf file or a hub name (owner/name) can be given too."
 )
@@ -32,9 +34,9 @@ def check_model_name(name: str) -> None:
         return
     if path.suffix == ".gguf":
         if not path.is_file():
-            raise Refusal(f"cannot read {path}: No such file.")
+            raise Refusal(f"cannot read {path}: there is no such file.")
         return
-    if "/" not in name or path.is_absolute() or name.startswith("."):
+    if not HUB_NAME.fullmatch(name):
         raise Refusal(f'no model "{name}". {suggest(name, EMBEDDED)}{CAN_BE_GIVEN}')
 
 
@@ -42,16 +44,20 @@ def check_model(spec: ModelSpec) -> None:
     """Refuse a wrong name, a revision of what has none, and a folder without weights that may be read."""
     check_model_name(spec.name)
     path = Path(spec.name)
-    if spec.revision and _is_local(spec):
+    if spec.revision and is_local(spec):
         raise Refusal(f"{spec.name} has no revisions: `revision` is for hub names (owner/name).")
-    if spec.name in EMBEDDED or not path.is_dir() or spec.allow_pickle or any(path.glob("*.safetensors")):
+    if spec.name in EMBEDDED or not path.is_dir():
+        return
+    if spec.allow_pickle or any(path.glob("*.safetensors")):
+        if not (path / "config.json").is_file():
+            raise Refusal(f"{path} has no config.json: name a folder that holds a model as transformers saves it.")
         return
     if any((path / name).exists() for name in PICKLES):
         raise Refusal(
             f"{path} holds its weights as a pickle, which can run code when it is read: convert them to "
             "safetensors, or set `allow_pickle` if you trust their author."
         )
-    raise Refusal(f"{path} holds no safetensors file.")
+    raise Refusal(f"{path} holds no safetensors file: name the folder that holds a model's weights.")
 
 
 def weights_identity(spec: ModelSpec, fresh: bool = False) -> str:
@@ -74,13 +80,13 @@ def weights_identity(spec: ModelSpec, fresh: bool = False) -> str:
         return hashlib.sha256(lines.encode()).hexdigest()
     commit = cached_commit(spec)
     if commit is None:
-        raise NotHere(f"{spec.name} is not in the hub's cache yet: which weights it stands for is known once it is.")
+        raise NotHere(f"{spec.name} is not in the hub's cache: `iclgd doctor {spec.name}` fetches it.")
     return f"{commit} with its code" if spec.trust_remote_code else commit
 
 
 def cached_commit(spec: ModelSpec) -> str | None:
     """The commit of a hub model's snapshot in the cache; None for what is not there, or is no hub model."""
-    if _is_local(spec):
+    if is_local(spec):
         return None
     from huggingface_hub import try_to_load_from_cache
 
@@ -88,6 +94,7 @@ def cached_commit(spec: ModelSpec) -> str | None:
     return Path(found).parent.name if isinstance(found, str) else None
 
 
-def _is_local(spec: ModelSpec) -> bool:
+def is_local(spec: ModelSpec) -> bool:
+    """Whether a model is embedded, a .gguf file or a folder, and so not of the hub."""
     path = Path(spec.name)
     return spec.name in EMBEDDED or path.suffix == ".gguf" or path.is_dir()

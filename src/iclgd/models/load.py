@@ -15,11 +15,13 @@ from iclgd.models.budget import keep_to_share
 from iclgd.models.cache import digest
 from iclgd.models.embedded import EMBEDDED, fetch, gguf_path, is_cached
 from iclgd.models.gguf import conversion_folder, converted, is_whole
+from iclgd.models.hub import ask_hub
 from iclgd.models.identity import cached_commit, check_model
 from iclgd.models.subject import Subject
 from iclgd.models.untrained import reinitialise
 from iclgd.spec import ModelSpec
 
+SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 WORDS = "It was a good film and not a bad one"
 Note = Callable[[str], None]  # told what is being done, for a person who waits
 
@@ -32,6 +34,7 @@ def load_subject(spec: ModelSpec, note: Note = lambda _: None) -> Subject:
     device = _device(spec)
     if spec.dtype == "tf32" and device.type != "cuda":
         raise Refusal("tf32 is the arithmetic of a GPU: set `dtype` to float32 or bfloat16.")
+    _places(spec)  # refused before anything is fetched
     source = resolve(spec, note)
     keep_to_share(device)
     note(f"loading {spec.name}")
@@ -52,6 +55,7 @@ def resolve(spec: ModelSpec, note: Note = lambda _: None) -> str:
     if Path(spec.name).suffix == ".gguf":
         note(f"unpacking {spec.name}, once")
         return str(converted(Path(spec.name)))
+    ask_hub(spec)
     return spec.name
 
 
@@ -108,14 +112,18 @@ def _pretrained(source: str, places: Any, options: dict[str, Any]) -> tuple[Any,
 def _places(spec: ModelSpec) -> str | dict[str, str | int] | None:
     """`auto`, `balanced`, … or, written as JSON, which part of the model goes to which device."""
     given = spec.device_map
-    if given is None or not given.lstrip().startswith("{"):
+    if given is None or given in SPREADS:
+        return given
+    if not given.lstrip().startswith("{"):
+        _device(spec.model_copy(update={"device": given}), "device_map")
         return given
     try:
-        places = {
-            str(part): place if isinstance(place, int) else str(place) for part, place in json.loads(given).items()
-        }
+        read = json.loads(given)
+        places = {str(part): place if isinstance(place, int) else str(place) for part, place in read.items()}
     except ValueError as error:
-        raise Refusal(f"`device_map` is not valid JSON: {error}.") from None
+        raise Refusal(f"`device_map` is not valid JSON ({error}): correct it.") from None
+    for place in {place for place in places.values() if isinstance(place, str) and place != "disk"}:
+        _device(spec.model_copy(update={"device": place}), "device_map")
     if "disk" in places.values():
         raise Refusal("`device_map` puts a part on the disk, where it cannot be trained: name devices that compute.")
     return places
@@ -169,14 +177,14 @@ def _first_sentence(error: Exception) -> str:
     return f"{line or type(error).__name__}."
 
 
-def _device(spec: ModelSpec) -> torch.device:
+def _device(spec: ModelSpec, field: str = "device") -> torch.device:
     if spec.device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(spec.device)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError):
-        raise Refusal(f'the device "{spec.device}" is not available here: set `device` to cpu.') from None
+        raise Refusal(f'the device "{spec.device}" is not available here: set `{field}` to cpu.') from None
     return device
 
 

@@ -13,7 +13,7 @@ def columns(lines: Lines, width: int | None = None) -> str:
     """Columns two spaces apart; no cell is ever cut. Without a width, as wide as they need to be.
 
     In a window the column of longest texts is wrapped, if that is enough. Else the columns that do not fit follow
-    below, behind the first one again.
+    below, behind the first one again; texts that are too long even there are wrapped.
     """
     if not lines:
         return ""
@@ -22,9 +22,22 @@ def columns(lines: Lines, width: int | None = None) -> str:
         return _laid(lines)
     longest = max(range(len(wide)), key=wide.__getitem__)
     room = wide[longest] - (_total(wide) - width)
-    if room >= NARROW:
-        return _laid(list(_wrapped(lines, longest, room)))
-    return "\n\n".join(_laid([[line[0], *line[a:b]] for line in lines]) for a, b in _blocks(wide, width))
+    if room >= NARROW and _total(_widths(wrapped := list(_wrapped(lines, longest, room)))) <= width:
+        return _laid(wrapped)
+    blocks = ([[line[0], *line[a:b]] for line in lines] for a, b in _blocks(wide, width))
+    return "\n\n".join(_laid(_fitted(block, width)) for block in blocks)
+
+
+def _fitted(lines: Lines, width: int) -> Lines:
+    """Lines whose longest texts are wrapped, one column after another, until they fit or nothing more can be done."""
+    for _ in lines[0]:
+        wide = _widths(lines)
+        longest = max(range(len(wide)), key=wide.__getitem__)
+        share = (width - GAP * (len(wide) - 1)) // len(wide)
+        room = max(NARROW, share, wide[longest] - (_total(wide) - width))
+        if _total(wide) > width and room < wide[longest]:
+            lines = list(_wrapped(lines, longest, room))
+    return lines
 
 
 def _widths(lines: Lines) -> list[int]:

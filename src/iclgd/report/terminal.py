@@ -64,9 +64,12 @@ def shown(line: Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
-def working(what: str) -> Iterator[Callable[[str], None]]:
+def working(what: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """Says what is being done while something of unknown length runs; gives a function that changes what it says."""
     said = [what]
+    if quiet:
+        yield lambda _now: None
+        return
     with shown(lambda: said[0]):
         yield lambda now: said.__setitem__(0, now)
 
@@ -153,8 +156,11 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def cell_progress() -> Iterator[CellProgress]:
-    """The progress of a study, shown."""
+def cell_progress(quiet: bool = False) -> Iterator[CellProgress]:
+    """The progress of a study, shown unless somebody wants it quiet."""
+    if quiet:
+        yield CellProgress()
+        return
     stream = sys.stderr
     if stream.isatty():
         progress = CellProgress(bar=True)

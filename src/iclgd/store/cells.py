@@ -20,6 +20,7 @@ from iclgd.lab import Cell
 from iclgd.results import Array, Result
 from iclgd.spec import finite
 from iclgd.spec import key as hash_of
+from iclgd.system import peak_memory as main_memory
 
 FORMAT = 2
 # A record of an older format becomes the next one's when it is read; the files stay as they are.
@@ -188,13 +189,10 @@ def provenance(seconds: float, device: str) -> dict[str, Any]:
 
 def peak_memory(device: str) -> int:
     """Bytes that this process had at most since it began: of the device it computed on, else of the machine."""
-    import resource
-
     torch = sys.modules.get("torch")
     if torch and device.startswith("cuda") and torch.cuda.is_available():
         return int(torch.cuda.max_memory_allocated(device))
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    return main_memory()
 
 
 def _version(name: str) -> str:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from iclgd.errors import Refusal
-from iclgd.files import aside, synced
+from iclgd.files import aside, check_file, synced
 from iclgd.store.cells import ARRAYS, NAME, RECORD, Store, is_name
 
 STUDY = "study.json"  # the record of a study's folder
 ENDS = (".tar", ".tar.gz", ".tgz")
+OTHER_ENDS = (".zip", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")  # what somebody takes for an archive
 
 
 def damaged(store: Store) -> Iterator[tuple[str, str]]:
@@ -74,6 +75,8 @@ def export(store: Store, names: Iterable[str], target: Path) -> int:
     """Write cells to a new tar file, or to a new folder, which is a store; gives how many. A damaged one is refused."""
     if target.exists():
         raise Refusal(f"{target} is there already: name another file or folder.")
+    if target.suffix in OTHER_ENDS and not target.name.endswith(ENDS):
+        raise Refusal(f"{target.name} is no name for cells: give that of a .tar or .tar.gz file, or of a folder.")
     names = list(dict.fromkeys(names))
     for name in names:
         store.check(name)
@@ -106,7 +109,7 @@ def bring(store: Store, source: Path) -> Imported:
     with _unpacked(source) as folder:
         given = Store(folder)
         if not given.names():
-            raise Refusal(f"{source} holds no cells.")
+            raise Refusal(f"{source} holds no cells: name what `iclgd store export` wrote, or a store.")
         for name in given.names():
             try:
                 given.check(name)
@@ -131,6 +134,7 @@ def _unpacked(source: Path) -> Iterator[Path]:
     if source.is_dir():
         yield source
         return
+    check_file(source)
     with tempfile.TemporaryDirectory(prefix="iclgd-") as folder:
         try:
             with tarfile.open(source) as tar:

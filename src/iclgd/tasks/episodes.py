@@ -5,15 +5,17 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, ValidationError
 
+from iclgd.complaints import complaint, in_a_file
 from iclgd.errors import Refusal
+from iclgd.files import content
 from iclgd.spec import EpisodeSpec, Spec, canonical
 from iclgd.tasks.sources import Examples, load_examples
-from iclgd.tasks.text import Example, TextTask, find_task, first_error
+from iclgd.tasks.text import Example, TextTask, find_task
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def episode_text(episode: Episode) -> str:
 def read_episode(path: Path) -> Episode:
     """An episode from its file, whoever wrote it."""
     try:
-        file = EpisodeFile.model_validate_json(path.read_bytes())
+        file = EpisodeFile.model_validate(_json(path))
         task = TextTask(
             name=file.task,
             version=file.version,
@@ -146,17 +148,28 @@ def read_episode(path: Path) -> Episode:
             join=file.join,
             labels=file.labels,
         )
-    except OSError as error:
-        raise Refusal(f"cannot read the episode file {path}: {error.strerror}.") from None
     except ValidationError as error:
-        raise Refusal(f"{path} is not an episode file: {first_error(error)}.") from None
+        kind = EpisodeFile if error.title == EpisodeFile.__name__ else TextTask
+        raise Refusal(f"{path} is not an episode file: {in_a_file(complaint(error, kind))}") from None
     for example in (*file.demonstrations, *file.queries):
         missing = [name for name in task.fields if name not in example.fields]
         if missing or example.label >= len(task.labels):
-            problem = f'an example lacks the field "{missing[0]}"' if missing else f"there is no label {example.label}"
+            field, most = f'an example needs the field "{missing[0]}"' if missing else "", len(task.labels)
+            problem = field or f"a label must be below {most}, which {example.label} is not"
             raise Refusal(f"{path} is not an episode file: {problem}.")
     demos, queries = (tuple(Example(e.fields, e.label) for e in part) for part in (file.demonstrations, file.queries))
     return Episode(task, demos, queries, str(path))
+
+
+def _json(path: Path) -> Any:
+    raw = content(path)
+    try:
+        return json.loads(raw)
+    except json.JSONDecodeError as error:
+        wrong = f"line {error.lineno} is not JSON ({error.msg})"
+        raise Refusal(f"{path} is not an episode file: {wrong}; correct it.") from None
+    except (ValueError, RecursionError):
+        raise Refusal(f"{path} is not an episode file: it must be JSON in UTF-8.") from None
 
 
 def load_episode(task: str, spec: EpisodeSpec, data: Path | None = None) -> Episode:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from iclgd.errors import Refusal
+from iclgd.complaints import complaint, in_a_file, main_error
+from iclgd.lines import Lines
 from iclgd.registry import Registry
 from iclgd.spec import Spec
 
@@ -55,31 +55,31 @@ class TextTask(Spec):
     @classmethod
     def _labels_differ(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(labels)) < len(labels) or not all(labels):
-            raise ValueError("label words must differ and not be empty")
+            raise ValueError("are label words, which must differ and not be empty")
         return labels
 
     @field_validator("template")
     @classmethod
     def _template_has_fields(cls, template: str) -> str:
         if not FIELD.search(template):
-            raise ValueError("the template names no field; write one as {text}")
+            raise ValueError("names no field; write one as {text}")
         if "label" in FIELD.findall(template):
-            raise ValueError("the template must not hold {label}: the label word follows it")
+            raise ValueError("must not hold {label}: the label word follows it")
         if template != template.rstrip():
-            raise ValueError("the template ends in white space, which belongs to `join`")
+            raise ValueError("ends in white space, which belongs to `join`: leave it out")
         return template
 
     @field_validator("examples")
     @classmethod
     def _examples_is_a_plain_name(cls, examples: str | None) -> str | None:
         if examples is not None and Path(examples).name != examples:
-            raise ValueError("examples must be the name of a file beside the YAML, without folders")
+            raise ValueError("must be the name of a file beside the YAML, without folders")
         return examples
 
     @model_validator(mode="after")
     def _names_match_labels(self) -> "TextTask":
         if self.label_names is not None and len(self.label_names) != len(self.labels):
-            raise ValueError("label_names and labels differ in length")
+            raise ValueError("label_names and labels differ in length: give as many of each")
         return self
 
     @property
@@ -103,28 +103,12 @@ class Example:
 
 
 def read_task(path: Path) -> TextTask:
-    """A task from its YAML file."""
+    """A task from its YAML file; what does not fit is refused with its line."""
+    lines = Lines.read(path)
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Refusal(f"cannot read the task file {path}: {error.strerror}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
-        raise Refusal(f"{path} is not valid YAML.") from None
-    if not isinstance(data, dict):
-        raise Refusal(f"{path} holds no task: it must be a mapping with name, version, template, labels, …")
-    try:
-        return TextTask(**data)
-    except (ValidationError, TypeError) as error:
-        raise Refusal(f"{path} is not a task: {first_error(error)}.") from None
-
-
-def first_error(error: Exception) -> str:
-    """The first complaint of a validation error as a phrase."""
-    if not isinstance(error, ValidationError):
-        return " ".join(str(error).split())
-    first = error.errors()[0]
-    where = ".".join(map(str, first["loc"]))
-    return f"{where}: {first['msg']}" if where else first["msg"]
+        return TextTask.model_validate(lines.mapping("task"))
+    except ValidationError as error:
+        raise lines.refusal(main_error(error)["loc"], in_a_file(complaint(error, TextTask))) from None
 
 
 TASKS: Registry[Path] = Registry("task", "iclgd tasks", "iclgd.tasks")

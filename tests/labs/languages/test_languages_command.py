@@ -122,7 +122,8 @@ def test_what_cannot_be_run_gets_a_sentence(capsys, tmp_path, words, sentence):
     assert not (tmp_path / "none").exists()
 
 
-def test_the_list_shows_expressions_and_sizes(capsys):
+def test_the_list_shows_expressions_and_sizes(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     iclgd("list")
     shown = capsys.readouterr().out
     assert re.search(r"report-1 +a\*bc\* +abc +3 +78", shown)

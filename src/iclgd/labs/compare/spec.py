@@ -1,9 +1,9 @@
 """What `compare` is asked for, and the cells it is made of."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 
 from iclgd.choices import Choice, one_of, some_of
 from iclgd.errors import Refusal
@@ -11,9 +11,8 @@ from iclgd.lab import Cell, Label, LabSpec
 from iclgd.learners import LEARNERS
 from iclgd.metrics import METRICS, OWN
 from iclgd.nulls import NULLS
-from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, refuse_drawing, task_name, untrained_seed
-from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, Names, PromptSpec, Rates, Seeds, Spec, option, unique
-from iclgd.tasks.text import TASKS
+from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, Tasks, refuse_drawing, untrained_seed
+from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Seeds, Spec, option, unique
 
 USUAL_LEARNERS = ("gd", "lcgd")
 USUAL_METRICS = tuple(name for name, *_ in OWN)  # not those of other packages, which change with what is installed
@@ -22,7 +21,6 @@ USUAL_NULLS = (
     *("two-wrongs", "other-demos", "other-task", "other-task:task=kinds"),
 )
 Position = Literal["prompt", "label"]
-Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given)))), TASKS]
 
 
 class CompareCell(Spec):

@@ -119,7 +119,7 @@ class BoundSpec(HeadsSpec):
 
 def check_held(held: int, demos: int) -> None:
     if held >= demos:
-        raise Refusal(f"of {demos} demonstrations none is left when {held} are held out: lower `held`.")
+        raise Refusal(f"of {counted(demos, 'demonstration')} none is left when {held} are held out: lower `held`.")
 
 
 class ModifySpec(HeadsSpec):

@@ -7,12 +7,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, Label, LabSpec
-from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, refuse_drawing, task_name, untrained_seed
-from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, Names, PromptSpec, Rates, Seeds, Spec, option, unique
-from iclgd.tasks.text import TASKS
+from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, Tasks, refuse_drawing, untrained_seed
+from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Seeds, Spec, option, unique
 
 Precision = Literal["float64", "float32", "bfloat16"]
-Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given)))), TASKS]
 Counts = Annotated[
     tuple[Annotated[int, Field(ge=1)], ...],
     BeforeValidator(unique),

@@ -19,6 +19,7 @@ from iclgd.lab import Cell
 from iclgd.labs.languages.measures import BYPASS, comparisons, matrices, watched
 from iclgd.labs.languages.spec import SeedSpec, Setting
 from iclgd.metrics.functions import Predict, View, view
+from iclgd.report.numbers import counted
 from iclgd.results import Array, Result, array
 from iclgd.small import construct
 from iclgd.small.languages.coordinates import Basis, in_basis, rebased, whitening
@@ -130,7 +131,7 @@ def _train(
     def watch(params: Params) -> dict[str, Tensor]:
         layers = back(params)
         seen.append([watched(predictor(model, layers[i]), seed.held, seed.views) for i, seed in enumerate(seeds)])
-        progress(f"training {len(seeds)} seeds", every)
+        progress(f"training {counted(len(seeds), 'seed')}", every)
         return {}
 
     starts = [rebased(_start(e, model, seed.number), seed.basis) for seed in seeds]

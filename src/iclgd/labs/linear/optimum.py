@@ -7,7 +7,7 @@ import torch
 
 from iclgd.lab import Cell
 from iclgd.labs.linear.spec import OptimumCell
-from iclgd.report.numbers import Size, significant
+from iclgd.report.numbers import Size, counted, significant
 from iclgd.report.page import Entry, Page, Section, Table
 from iclgd.results import Array, Result, array
 from iclgd.small import optimum as best
@@ -62,11 +62,13 @@ def page(study: Study) -> Page:
     )
     told = (
         "Risk is ½ squared error. zero, gd ×1 and preconditioned gd ×1 are in closed form, the others tuned on the "
-        f"inputs of {spec.sample} episodes. untied: a rate and a curvature of its own at each step, all minima found."
+        f"inputs of {counted(spec.sample, 'episode')}. untied: a rate and a curvature of its own at each step, all "
+        "minima found."
     )
     return Page(
         "The best on a linear family",
-        f"{spec.task} · {spec.dx} inputs · {spec.k} demonstrations · noise {spec.noise:g} · risk is ½ squared error",
+        f"{spec.task} · {counted(spec.dx, 'input')} · {counted(spec.k, 'demonstration')} · noise {spec.noise:g} · "
+        "risk is ½ squared error",
         answer,
         [Section("Best risks", told, Table(["", "risk", "rate", "curvature"], rows), brief=True)],
     )

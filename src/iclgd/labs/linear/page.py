@@ -120,8 +120,8 @@ def _nearest(study: Study, order: list[str]) -> str:
     gaps = {name: difference(metric_by_seed(study, name, "spd"), nearest) for name in others}
     level = [name for name, gap in gaps.items() if gap.low <= 0]
     if level:
-        return f"is not shown to be nearer to {first} than to {level[0]}, of {len(order)} learners"
-    return f"is nearest to {first} of {len(order)} learners"
+        return f"is not shown to be nearer to {first} than to {level[0]}, of {counted(len(order), 'learner')}"
+    return f"is nearest to {first} of {counted(len(order), 'learner')}"
 
 
 def _loss(apart: Size, learner: str) -> str:

@@ -91,7 +91,9 @@ _PLAIN = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 def _between(expression: str, first: str, last: str) -> str:
     if first > last:
-        raise Refusal(f'"{expression}" is not a regular expression: the range {first}-{last} runs backwards.')
+        raise Refusal(
+            f'"{expression}" is no regular expression: the range {first}-{last} runs backwards; write {last}-{first}.'
+        )
     return "".join(symbol for symbol in _PLAIN if first <= symbol <= last)
 
 
@@ -111,7 +113,7 @@ def _dfa(expression: str, alphabet: str) -> DFA:
     for bound in re.findall(r"\{(\d*),?(\d*)\}", expression):
         copies *= max(1, *(int(number or 0) for number in bound))
     if copies > MOST_COPIES:
-        raise Refusal(f'"{expression}" asks for {copies} copies of a part; {MOST_COPIES} in all is the most.')
+        raise Refusal(f'"{expression}" asks for {copies} copies of a part; ask for at most {MOST_COPIES} in all.')
     try:
         re.compile(expression)
         nfa = NFA.from_regex(expression, input_symbols=set(alphabet))

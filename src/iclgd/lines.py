@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from iclgd.errors import Refusal
+from iclgd.files import content
 
 DEEPEST = 20  # levels, and so no end of aliases within aliases
 
@@ -22,20 +23,33 @@ class Lines:
     @classmethod
     def read(cls, path: Path) -> "Lines":
         """A file that is YAML, says nothing twice and holds something."""
+        raw = content(path)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = raw.decode("utf-8-sig")
             node = yaml.compose(text, Loader=yaml.SafeLoader)
             if node is None:
-                raise Refusal(f"{path} is empty: a study file has parts.")
+                raise Refusal(f"{path} is empty: it must be a mapping of fields to values.")
             _check(node, path)
             return cls(path, yaml.safe_load(text), node)
-        except OSError as error:
-            raise Refusal(f"cannot read {path}: {error.strerror}.") from None
+        except UnicodeDecodeError as error:
+            line = raw[: error.start].count(b"\n") + 1
+            raise Refusal(f"{path}, line {line}: this is not UTF-8; save the file in that encoding.") from None
         except yaml.MarkedYAMLError as error:
-            line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-            raise Refusal(f"{path}{line}: this is not valid YAML ({error.problem}).") from None
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError):
-            raise Refusal(f"{path} is not valid YAML.") from None
+            where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+            raise Refusal(f"{path}{where}: this is not valid YAML ({error.problem}): correct it.") from None
+        except yaml.reader.ReaderError as error:
+            line = text[: error.position].count("\n") + 1
+            raise Refusal(f"{path}, line {line}: this is not valid YAML ({error.reason}): correct it.") from None
+        except RecursionError:
+            raise Refusal(f"{path} is nested too deep: write it flatter.") from None
+        except ValueError as error:
+            raise Refusal(f"{path} is not valid YAML ({error}): correct it.") from None
+
+    def mapping(self, what: str) -> dict[str, Any]:
+        """What the file holds, if it is fields with values."""
+        if not isinstance(self.data, dict):
+            raise self.refusal((), f"this is no {what}: it must be a mapping of fields to values.")
+        return self.data
 
     def at(self, place: tuple[Any, ...]) -> Any:
         value = self.data
@@ -79,7 +93,9 @@ def _inside(node: yaml.Node, step: Any) -> tuple[int, yaml.Node] | None:
 def _check(node: yaml.Node, path: Path, depth: int = 0) -> None:
     """Refuse a name that is said twice, of which YAML would drop one, and nesting without end."""
     if depth > DEEPEST:
-        raise Refusal(f"{path}, line {node.start_mark.line + 1}: this is nested more than {DEEPEST} levels deep.")
+        raise Refusal(
+            f"{path}, line {node.start_mark.line + 1}: it is nested more than {DEEPEST} levels deep: write it flatter."
+        )
     if isinstance(node, yaml.SequenceNode):
         for inner in node.value:
             _check(inner, path, depth + 1)
@@ -87,6 +103,6 @@ def _check(node: yaml.Node, path: Path, depth: int = 0) -> None:
         seen: set[str] = set()
         for name, value in node.value:
             if name.value in seen:
-                raise Refusal(f'{path}, line {name.start_mark.line + 1}: "{name.value}" is said twice.')
+                raise Refusal(f'{path}, line {name.start_mark.line + 1}: "{name.value}" is said twice: leave one out.')
             seen.add(name.value)
             _check(value, path, depth + 1)

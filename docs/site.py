@@ -1,0 +1,18 @@
+"""A hook of mkdocs: formulas become MathML when the site is built, so that pages fetch nothing to show them."""
+
+import html
+import re
+from typing import Any
+
+from latex2mathml.converter import convert
+
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+
+
+def on_page_content(text: str, **_: Any) -> str:
+    """Called by mkdocs with the HTML of every page."""
+    return FORMULA.sub(_mathml, text)
+
+
+def _mathml(found: re.Match[str]) -> str:
+    return convert(html.unescape(found[3]), display="inline" if found[2] == "(" else "block")

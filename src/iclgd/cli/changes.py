@@ -1,0 +1,104 @@
+"""`iclgd study verify` and `compare`: whether numbers are still the same, and what changed between two runs."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from iclgd.cli.forms import Form, forms
+from iclgd.cli.values import Amount, Named, Whole
+from iclgd.report.numbers import counted, significant
+from iclgd.report.page import Table
+from iclgd.report.terminal import window
+
+TOLERANCE = click.option(
+    "--tolerance",
+    default=1e-3,
+    type=Amount(),
+    metavar="X",
+    help="Share of an array's largest number.  [default: 0.001]",
+)
+
+
+@forms
+@click.command("verify")
+@click.argument("what")
+@click.option(
+    "--store", type=Named(), metavar="DIR", help="Where cells are kept.  [default: ICLGD_STORE, or runs/cells]"
+)
+@click.option("--sample", default=5, type=Whole(), metavar="N", help="How many cells.  [default: 5]")
+@click.option("--seed", default=0, type=Whole(0), metavar="N", help="Which cells.  [default: 0]")
+@TOLERANCE
+def verify_command(what: str, store: str | None, sample: int, seed: int, tolerance: float, form: Form) -> None:
+    """Run a sample of finished cells once more and hold the numbers against those that are kept.
+
+    The exit status is 1 when one is different.
+    """
+    from iclgd.grid.changes import verify
+    from iclgd.report.terminal import cell_progress
+    from iclgd.store.cells import default_store
+    from iclgd.study import read_record
+
+    path = Path(what)
+    record = read_record(path if path.is_dir() else path.parent)
+    kept = Path(store) if store else Path(record["store"]) if "store" in record else default_store()
+    with cell_progress(form.quiet) as progress:
+        found = list(verify(path, kept, sample, seed, tolerance, progress))
+    form.tell({"cells": _data(found)}, lambda: _shown(found), _brief(found))
+    sys.exit(1 if any(change.verdict == "different" for _, change in found) else 0)
+
+
+@forms
+@click.command()  # compare, by the name of the function
+@click.argument("one")
+@click.argument("other")
+@TOLERANCE
+def compare_command(one: str, other: str, tolerance: float, form: Form) -> None:
+    """What changed between two runs: study files, their folders, or whole stores."""
+    from iclgd.grid.changes import compare, side
+
+    found = compare(side(Path(one)), side(Path(other)), tolerance)
+    alone = dict(zip(("only_in_first", "only_in_second"), found.only, strict=True))
+    lines = [
+        f"{counted(len(cells), 'cell')} only in {place}" for place, cells in zip((one, other), found.only, strict=True)
+    ]
+    form.tell(
+        {"cells": _data(found.changes), **alone},
+        lambda: "\n".join([*lines, _shown(found.changes)]),
+        _brief(found.changes),
+    )
+
+
+def _data(changes: Any) -> list[dict[str, Any]]:
+    return [
+        {**labels, "verdict": change.verdict, "largest": significant(change.largest), "in": change.where}
+        for labels, change in changes
+    ]
+
+
+def _counts(changes: Any) -> list[str]:
+    from iclgd.grid.changes import VERDICTS
+
+    return [f"{counted(sum(c.verdict == one for _, c in changes), 'cell')} {one}" for one in VERDICTS]
+
+
+def _brief(changes: Any) -> str:
+    return ", ".join(_counts(changes))
+
+
+def _shown(changes: Any) -> str:
+    """How many are equal, near and different, and the cells that are not equal."""
+    from iclgd.grid.changes import VERDICTS
+
+    rows = [
+        [_named(labels), change.verdict, significant(change.largest, 3), change.where]
+        for labels, change in sorted(changes, key=lambda pair: -pair[1].largest)
+        if change.verdict != VERDICTS[0]
+    ]
+    table = ["", Table(["cell", "", "largest difference", "in"], rows[:50]).text(window())] if rows else []
+    return "\n".join([*_counts(changes), *table])
+
+
+def _named(labels: Any) -> str:
+    return " ".join(f"{name} {value}" if name != "lab" else str(value) for name, value in labels.items())
