@@ -181,7 +181,8 @@ def test_the_nearest_learners_of_each_layer_come_first():
 def test_the_page_says_what_was_run_and_has_its_sections():
     shown = page.page(study())
     assert shown.subtitle == "linear · 2 → 1 · k = 4 · 1 layer of linear attention · 3 seeds × 4000 steps of 64"
-    titles = ["Learners", "More measures", "Training", "Weights", "Out of distribution", "After each layer"]
+    titles = ["Learners", "Move a demonstration", "More measures", "Training", "Weights"]
+    titles += ["Out of distribution", "After each layer"]
     assert [section.title for section in shown.sections] == titles
     assert list(shown.drawings) == ["training", "weights", "shifts", "learners"]
     assert "no interval: 1 seed" in page.page(study(seeds="1,")).sections[0].text
