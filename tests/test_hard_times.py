@@ -260,6 +260,6 @@ def test_an_error_that_is_not_the_outputs_keeps_its_traceback(monkeypatch):
     def broken(*_, **__):
         raise OSError(errno.ENOSPC, "elsewhere")
 
-    monkeypatch.setattr("iclgd.cli.tasks.say", broken)
+    monkeypatch.setattr("iclgd.cli.forms.say", broken)
     with pytest.raises(OSError, match="elsewhere"):
         main(["tasks"])

@@ -60,6 +60,7 @@ def place(tmp_path_factory):
 def python(place: Path, *args, code: str = "from iclgd.cli import main; main()") -> subprocess.CompletedProcess:
     path = os.pathsep.join([str(SOURCE), str(place / "site"), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "ICLGD_STORE": str(place / "cells")}
+    environment["COLUMNS"] = "200"
     command = [sys.executable, "-c", code, *map(str, args)]
     return subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True)
 

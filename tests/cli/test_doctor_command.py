@@ -17,6 +17,11 @@ def model(tmp_path_factory):
     return little_model(tmp_path_factory.mktemp("tiny") / "model")
 
 
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "500")
+
+
 def test_doctor_says_what_a_model_is_and_that_it_is_ready(capsys, model):
     code, out, _ = run(capsys, "doctor", model, "--device", "cpu")
     assert code == 0

@@ -149,8 +149,8 @@ def good_file() -> dict:
         ({"labels": ["only"]}, "labels"),
         ({"labels": None}, "labels"),
         ({"more": 1}, "more"),
-        ({"queries": [{"fields": {"text": "a"}, "label": 2}]}, "there is no label 2"),
-        ({"demonstrations": [{"fields": {"txt": "a"}, "label": 0}]}, 'lacks the field "text"'),
+        ({"queries": [{"fields": {"text": "a"}, "label": 2}]}, "a label must be below 2, which 2 is not"),
+        ({"demonstrations": [{"fields": {"txt": "a"}, "label": 0}]}, 'an example needs the field "text"'),
     ],
 )
 def test_a_bad_episode_file_is_refused_with_what_is_wrong(tmp_path, changes, complaint):

@@ -104,7 +104,7 @@ def test_a_missing_column_is_refused_by_name(row):
 
 @pytest.mark.parametrize("label", [2, "2", -2, "maybe", 0.5, float("nan"), float("inf"), [1]])
 def test_a_label_outside_the_label_words_is_refused(label):
-    with pytest.raises(Refusal, match=r"line 1: there is the label .* neither a label word of mine \(no, yes\)"):
+    with pytest.raises(Refusal, match=r"line 1: the label .* must be a label word of mine \(no, yes\)"):
         examples_from(TASK, [("line 1", {"text": "a", "label": label})])
 
 

@@ -87,7 +87,7 @@ def test_a_users_yaml_is_read(tmp_path):
         ({"labels": [["a"], "b"]}, "line 6: \"labels\" takes a text, not ['a']: write it in quotes."),
         ({"template": "no field"}, 'line 5: "template" names no field; write one as {text}.'),
         ({"template": "{text} Label: {label}"}, "must not hold {label}"),
-        ({"template": "{text} Label: "}, 'ends in white space, which belongs to "join".'),
+        ({"template": "{text} Label: "}, 'ends in white space, which belongs to "join": leave it out.'),
         ({"version": None}, '"version" is missing: give it.'),
         ({"version": 0}, 'line 2: "version" must be at least 1, not 0.'),
         ({"name": "../up"}, 'line 1: "name" cannot be "../up": use lower-case letters, digits, - and _.'),

@@ -144,7 +144,7 @@ def test_progress_is_told_as_many_steps_as_are_trained_and_curves_have_as_many_m
     told = []
     given = {"k": 8, "labels": "sign", "batch": 2, "steps": 65, "episodes": 5}
     (found,) = run.trained(setting(**given), prepared, lambda *what: told.append(what))
-    assert told == [("training 1 seeds", 2)] * 34  # before the first step, 30 times or a little more, and at the end
+    assert told == [("training 1 seed", 2)] * 34  # before the first step, 30 times or a little more, and at the end
     (curve,) = found.select(part="training", learner="trained", quantity="loss")
     assert curve.coordinates["step"] == (*range(0, 65, 2), 65)
 

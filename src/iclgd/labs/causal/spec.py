@@ -1,17 +1,15 @@
 """What `causal` is asked for, and the cells it is made of."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, Label, LabSpec
-from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, refuse_drawing, task_name, untrained_seed
-from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, Names, PromptSpec, Rates, Seeds, Spec, option, unique
-from iclgd.tasks.text import TASKS
+from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, Tasks, refuse_drawing, untrained_seed
+from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Seeds, Spec, option, unique
 
-Tasks = Annotated[Names, BeforeValidator(lambda given: tuple(map(task_name, unique(given)))), TASKS]
 OTHERS = ("kinds", "sentiment")  # the task whose prompt heads' means are taken from: the first that is not asked
 
 
