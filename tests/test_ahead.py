@@ -42,14 +42,19 @@ def test_benches_are_taken_together_as_long_as_there_is_room():
     assert list(portions(cells([1, 1], [1], [1, 1]))) == [range(0, 3), range(3, 5)]
 
 
+def test_a_new_portion_begins_with_all_the_room():
+    assert list(portions(cells([2], [2], [1]))) == [range(0, 1), range(1, 3)]
+
+
 def test_a_bench_that_is_too_large_stands_alone_and_is_not_cut():
     assert list(portions(cells([1], [5, 5], [1]))) == [range(0, 1), range(1, 3), range(3, 4)]
 
 
 def test_a_training_that_two_cells_want_counts_once():
     wanted = cells([1], [1])
-    again = [(wanted[0][0], wanted[0][1])] * 3 + wanted[1:]
-    assert list(portions(again)) == [range(0, 4)]
+    bench = wanted[0][0]
+    again = [(bench, [Wanted(bench, "0 0", GradientDescent(0.1), PROMPTS)]) for _ in range(3)]
+    assert list(portions([*again, *wanted[1:]])) == [range(0, 4)]
 
 
 def test_what_does_not_train_takes_no_room():
