@@ -66,10 +66,10 @@ def test_splits_are_found_in_the_users_folder_in_every_form(tmp_path, form):
         ("rows.jsonl", b'{"text": "a"}\n\n{"text" "b"}\n', "line 3: this is not JSON .*, column 9"),
         ("rows.jsonl", b'{"text": "a"}\n[1]\n', "line 2: this is no JSON object"),
         ("rows.jsonl", b'{"text": "a"}\n\xff\xfe\x00', "line 2: this is not UTF-8"),
-        ("rows.jsonl.gz", gzip.compress(b"{}\n{}\n\xff"), "line 3: this is not UTF-8"),
+        ("rows.jsonl.gz", gzip.compress(b"{}\n{}\n\xff", mtime=0), "line 3: this is not UTF-8"),
         ("rows.jsonl.gz", b"plain", "the file is damaged"),
-        ("rows.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 99)[:-12], "cannot read"),
-        ("rows.jsonl.gz", gzip.compress(bytes(range(256)))[:20] + b"\xff" * 40, "cannot read"),
+        ("rows.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 99, mtime=0)[:-12], "cannot read"),
+        ("rows.jsonl.gz", gzip.compress(bytes(range(256)), mtime=0)[:20] + b"\xff" * 40, "cannot read"),
         ("rows.csv", b"text,label\na,b,1\n", "line 2: there are more cells than in the header"),
         ("rows.csv", b'text,label\n"a\nb",1\na,b,1\n', "line 4: there are more cells"),
         ("rows.csv", b'text,label\nb,1\n"a,1\n', "line 3: this is not CSV"),
@@ -280,3 +280,16 @@ def test_real_data_has_the_counts_its_meta_file_states(name):
     for split, part in ((task.splits.train, found.train), (task.splits.queries, found.queries)):
         counts = [sum(e.label == label for e in part) for label in range(len(task.labels))]
         assert counts == stated["splits"][split]["label_counts"]
+
+
+def test_a_file_that_changed_is_read_again_and_one_that_did_not_is_not(tmp_path):
+    for split in (TASK.splits.train, TASK.splits.queries):
+        write(tmp_path / "mine" / f"{split}.jsonl")
+    first = load_examples(TASK, tmp_path, tmp_path)
+    assert load_examples(TASK, tmp_path, tmp_path) is first
+    other = TASK.model_copy(update={"labels": ("bad", "good")})
+    assert load_examples(other, tmp_path, tmp_path) is not first
+    write(tmp_path / "mine" / f"{TASK.splits.train}.jsonl", [{**ROWS[0], "text": ROWS[0]["text"][::-1]}, *ROWS[1:]])
+    second = load_examples(TASK, tmp_path, tmp_path)
+    assert second.train[0].fields["text"] == ROWS[0]["text"][::-1]
+    assert second.sha256 != first.sha256

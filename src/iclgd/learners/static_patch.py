@@ -26,7 +26,7 @@ class StaticPatch:
     kind: Literal["vector", "matrix"] = "matrix"
     rank: Annotated[int, Field(ge=1)] | None = None
     ridge: Annotated[float, Field(ge=0)] = RIDGE
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # what a norm behind the MLP is given
 
     @contextmanager
     def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:

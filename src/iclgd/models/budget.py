@@ -40,7 +40,9 @@ def keep_to_share(device: torch.device) -> None:
     """A worker that wants more than its share of a GPU runs out of memory itself, and no other does."""
     share = float(os.environ.get(GPU_SHARE, "1"))
     if device.type == "cuda" and share < 1:
-        torch.cuda.set_per_process_memory_fraction(share, device)
+        torch.cuda.set_per_process_memory_fraction(
+            share, torch.cuda.current_device() if device.index is None else device.index
+        )
 
 
 def batch_tokens(layout: Layout, dtype: torch.dtype, device: torch.device, context: int, width: int) -> int:

@@ -36,7 +36,7 @@ from iclgd.prompts import Ids
 
 Form = Literal["A", "B", "C"]
 FORMS: tuple[Form, ...] = ("A", "B", "C")
-NO_GAIN = 1e-6  # × the largest: a gain below it cannot carry what the block has to give
+NO_GAIN = 0.02  # × the median: to carry its part, a gain below it would need more of the last map than all others do
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class _Block:
         gain, eps = gain_of(self.mlp.norm), norm_eps(self.mlp.norm)
         h = y - gain * _scaled(self.v, eps)
         v, has_to = at(self.v, self.rows), self.y.to(y) - at(h, self.rows)
-        poor = gain.abs() <= NO_GAIN * gain.abs().max()
+        poor = gain.abs() <= NO_GAIN * gain.abs().median()
         u = torch.where(poor, 0, has_to / gain.where(~poor, torch.ones_like(gain)))
         typical = u.square().mean(-1, keepdim=True).sqrt()
         u = torch.where(poor, typical, u)

@@ -9,6 +9,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -99,15 +100,15 @@ def _parquet_rows(raw: bytes, path: Path) -> list[Placed]:
 
 def examples_from(task: TextTask, rows: Iterable[Placed]) -> tuple[Example, ...]:
     """Rows as examples; a missing column or an unknown label is refused by place. Unlabelled rows (−1) are left out."""
-    examples = []
+    examples, fields = [], task.fields
     for place, row in rows:
-        missing = [name for name in (*task.fields, "label") if row.get(name) is None]
+        missing = [name for name in (*fields, "label") if row.get(name) is None]
         if missing:
-            needed = ", ".join((*task.fields, "label"))
+            needed = ", ".join((*fields, "label"))
             raise Refusal(f'{place}: there is no column "{missing[0]}"; the task {task.name} needs {needed}.')
         label = _label_index(task, row["label"], place)
         if label >= 0:
-            examples.append(Example({name: str(row[name]) for name in task.fields}, label))
+            examples.append(Example({name: str(row[name]) for name in fields}, label))
     return tuple(examples)
 
 
@@ -140,11 +141,8 @@ def load_examples(task: TextTask, beside: Path, data: Path | None = None) -> Exa
         wrong = "is a file" if folder.exists() else "does not exist"
         raise Refusal(f"the data folder {folder} {wrong}: name the folder that holds {task.name}/ with `data`.")
     if folder is not None and (folder / task.name).is_dir():
-        splits = {
-            split: _split_file(folder / task.name, split, task) for split in (task.splits.train, task.splits.queries)
-        }
-        parts = {split: examples_from(task, read_rows(path)) for split, path in splits.items()}
-        return _checked(task, parts[task.splits.train], parts[task.splits.queries], str(folder / task.name))
+        files = [_split_file(folder / task.name, split, task) for split in (task.splits.train, task.splits.queries)]
+        return _from_folder(task.model_dump_json(), folder / task.name, *((file, _stamp(file)) for file in files))
     if task.examples is not None:
         path = beside / task.examples
         train, queries = _one_file(task, read_rows(path))
@@ -153,6 +151,20 @@ def load_examples(task: TextTask, beside: Path, data: Path | None = None) -> Exa
     if task.hub is not None:
         return _from_hub(task, lacking)
     raise Refusal(f"{lacking}: put them in a folder {task.name}/ and name its parent with `data` or ICLGD_DATA.")
+
+
+@lru_cache(maxsize=16)  # a study draws hundreds of episodes from the same files
+def _from_folder(asked: str, folder: Path, *files: tuple[Path, tuple[int, ...]]) -> Examples:
+    """The examples of two files, read again where their stamps are others."""
+    task = TextTask.model_validate_json(asked)
+    train, queries = (examples_from(task, read_rows(file)) for file, _ in files)
+    return _checked(task, train, queries, str(folder))
+
+
+def _stamp(file: Path) -> tuple[int, ...]:
+    """What changes when a file does."""
+    now = file.stat()
+    return now.st_ino, now.st_size, now.st_mtime_ns
 
 
 def _split_file(folder: Path, split: str, task: TextTask) -> Path:

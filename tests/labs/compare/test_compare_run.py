@@ -107,3 +107,11 @@ def test_one_query_has_no_other_query_to_compare_with(subject, task):
     found = little_result(subject, little_cell(task, "gd:rate=0.01", episode=EpisodeSpec(k=2, queries=1)))
     assert np.isfinite(only(found, metric="SimAOU", null=None).values).all()
     assert np.isnan(only(found, metric="SimAM", null="other-query").values).all()
+
+
+@pytest.mark.parametrize("contrast", [True, False])
+def test_wrong_labels_are_read_for_the_contrast_alone(subject, task, contrast):
+    found = little_result(subject, little_cell(task, contrast=contrast))
+    assert bool(found.select(learner="icl", null="wrong-labels")) == contrast
+    assert bool(found.select(learner="icl", metric="label-share")) == contrast
+    assert found.select(learner="icl", metric="accuracy", null=None)

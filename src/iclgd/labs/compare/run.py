@@ -111,8 +111,8 @@ def updates(spec: CompareCell) -> dict[str, Metric]:
 
 
 def _prompted(spec: CompareCell, bench: Bench) -> Result:
-    """Zero-shot and icl: their answers, with right labels and wrong ones, and what labels change in reading."""
-    zero, icl, wrong = bench.zero, bench.icl, bench.icl_wrong
+    """Zero-shot and icl: their answers and, with the contrast, what labels change in reading."""
+    zero, icl = bench.zero, bench.icl
     arrays = [array(torch.tensor(zero.answers), "query", quantity="answers")]
     for name, trace in (("zero-shot", zero), ("icl", icl)):
         arrays += _scores(trace, learner=name)
@@ -121,12 +121,8 @@ def _prompted(spec: CompareCell, bench: Bench) -> Result:
                 arrays.append(_array(metric, bench.compared(trace), metric=kind, learner=name))
             elif metric.of == "trace" and name == "zero-shot":  # likeness before any training
                 arrays.append(_array(metric, bench.compared(zero), metric=kind, learner=name))
-    for kind, metric in metrics_of(spec).items():
-        if metric.alone:
-            labels = {"metric": kind, "learner": "icl", "null": "wrong-labels"}
-            arrays.append(_array(metric, bench.compared(wrong), **labels))
-        elif kind == "label-share":
-            arrays.append(_array(metric, bench.compared(icl, wrong=wrong), metric=kind, learner="icl"))
+    if spec.contrast:
+        arrays += _read_wrong(spec, bench)
     facts = bench.facts()
     if spec.model.init == "trained":
         looks, facts["looked"] = looked(bench)
@@ -135,6 +131,16 @@ def _prompted(spec: CompareCell, bench: Bench) -> Result:
         found, facts["floor"] = bench.floor("icl", InContext(), icl, updates(spec))
         arrays += [_layers(v, metric=m, floor=f, learner="icl") for (f, m), v in found.items()]
     return Result(facts, arrays)
+
+
+def _read_wrong(spec: CompareCell, bench: Bench) -> Iterator[Array]:
+    """Reading with wrong labels beside reading with right ones."""
+    for kind, metric in metrics_of(spec).items():
+        if metric.alone:
+            labels = {"metric": kind, "learner": "icl", "null": "wrong-labels"}
+            yield _array(metric, bench.compared(bench.icl_wrong), **labels)
+        elif kind == "label-share":
+            yield _array(metric, bench.compared(bench.icl, wrong=bench.icl_wrong), metric=kind, learner="icl")
 
 
 def _learned(spec: CompareCell, bench: Bench) -> Result:

@@ -20,6 +20,7 @@ USUAL_NULLS = (
     *("random", "uniform", "other-query", "weight-noise", "filler", "read-wrong-labels", "wrong-labels"),
     *("two-wrongs", "other-demos", "other-task", "other-task:task=kinds"),
 )
+ENOUGH = 8  # learners and rates of one draw fill a pass: its cells need no other draw's beside them
 Position = Literal["prompt", "label"]
 
 
@@ -63,7 +64,7 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     rates: Rates = option((), "Learning rates for every learner that has one.  [default: the learner's own]")
     metrics: some_of(METRICS, USUAL_METRICS) = option("default", "Metrics.  [default: all of this package]")  # type: ignore[valid-type]
     nulls: some_of(NULLS, USUAL_NULLS) = option("default", "Nulls, or none.  [default: all of this package]")  # type: ignore[valid-type]
-    contrast: bool = option(True, "Train on wrong labels too, and compare what labels alone change.")
+    contrast: bool = option(True, "Read and train on wrong labels too, and compare what labels alone change.")
     floor: bool = option(True, "Compute updates again in other batches and wider precision, on the first seed.")
     batch_tokens: int | None = option(
         None, "Tokens in a batch of queries; changes last bits only.  [default: what memory holds]", keyed=False, ge=1
@@ -146,7 +147,8 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
         )
         nulls = tuple(null for null in self.nulls if first or not null.registry[null.name].trains)
         labels: dict[str, Label] = {"init": init, "task": task, "seed": seed}
-        group = f"{init} {task}" if init == "trained" else f"{init} {task} {seed}"
+        shared = init == "trained" and len(self.trained) < ENOUGH
+        group = f"{init} {task}" if shared else f"{init} {task} {seed}"
 
         def cell(more: dict[str, Label], **changes: Any) -> Cell:
             return Cell("compare", base.model_copy(update=changes), labels | more, group)
