@@ -5,18 +5,17 @@ python benchmarks/bench.py --model 1.3b --precision float32,tf32,bfloat16 --devi
 python benchmarks/bench.py --parts training --replicas 24
 
 Timings are of one run and one machine; the ratios are what is compared. All ways must agree on the numbers, or no
-timing is printed. `--out FILE.json` keeps the tables.
+timing is printed. `--out FILE.json` keeps the tables as a record for docs/performance.md.
 """
 
 import argparse
-import json
 import platform
 from pathlib import Path
-from typing import Any
 
 import torch
 import traces
 import training
+from record import Record
 from subjects import (
     SHAPES,
     VOCABULARY,
@@ -34,31 +33,32 @@ from iclgd.prompts import Prompts
 WITHIN = {"float32": 1e-4, "tf32": 2e-2, "bfloat16": 5e-2}  # of the largest attention output
 # of the length of the update; in bfloat16 a plain loop rounds most of its steps away: nothing to agree with
 WITHIN_TRAINING = {"float32": 1e-3, "tf32": 1e-1, "bfloat16": float("inf")}
-Table = dict[str, Any]
 
 
 def main() -> None:
     asked = _arguments()
-    tables: list[Table] = []
+    record = Record("Speed")
     for precision in asked.precision.split(","):
         one = subject(asked.model, precision, asked.device)
         prompts = _prompts(one, asked)
         top = ceiling(one.device, precision)
-        about = f"{one.name}, {precision}, {_machine(one)}, matrix products {top / 1e12:.3g} TFLOP/s"
-        about += f", {len(prompts.context)} context tokens, {len(prompts.queries)} queries"
+        about = (
+            f"{one.name} on {_machine(one)} · {len(prompts.context)} context tokens · {len(prompts.queries)} queries"
+        )
+        record.what = record.what or f"{about} · matrix products"
+        record.what += f"{', ' if record.sections else ' '}{precision} {top / 1e12:.3g} TFLOP/s"
+        print(f"\n{record.what}")
         for part in asked.parts.split(","):
-            table = {"traces": trace_table, "training": training_table}[part](one, prompts, precision, top, asked)
-            table["about"] = about
-            print(markdown(table), flush=True)
-            tables.append(table)
+            {"traces": trace_table, "training": training_table}[part](record, one, prompts, precision, top, asked)
         del one
         if asked.device == "cuda":
             torch.cuda.empty_cache()
-    if asked.out:
-        asked.out.write_text(json.dumps(tables, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    record.write(asked.out)
 
 
-def trace_table(one: Subject, prompts: Prompts, precision: str, top: float, asked: argparse.Namespace) -> Table:
+def trace_table(
+    record: Record, one: Subject, prompts: Prompts, precision: str, top: float, asked: argparse.Namespace
+) -> None:
     found = traces.compare(one, prompts, asked.few, asked.batch, WITHIN[precision])
     own = sum(len(query) + len(prompts.labels[0]) for query in prompts.queries)
     flop = 2 * block_parameters(one) * (len(prompts.context) + own) / len(prompts.queries)
@@ -70,21 +70,20 @@ def trace_table(one: Subject, prompts: Prompts, precision: str, top: float, aske
     for row in rows:
         if row[0] not in ("cache expanded per query", "iclgd"):
             row[3] = ""  # these encode the context for every query: other arithmetic
-    columns = ["traces of reading", "s a query", "times the plain port", "share of the ceiling", "GiB"]
-    return {"title": "traces", "columns": columns, "rows": rows}
+    header = ["traces of reading", "s a query", "times the plain port", "share of the ceiling", "GiB"]
+    record.add(f"Traces, {precision}", header, rows)
 
 
-def training_table(one: Subject, prompts: Prompts, precision: str, top: float, asked: argparse.Namespace) -> Table:
+def training_table(
+    record: Record, one: Subject, prompts: Prompts, precision: str, _top: float, asked: argparse.Namespace
+) -> None:
     found = training.compare(one, prompts, asked.replicas, WITHIN_TRAINING[precision])
     plain = {kind: t.seconds for (kind, way), t in found.items() if way == "plain loop"}
-    rows = [[kind, way, _seconds(t), f"{plain[kind] / t.seconds:.1f}", _memory(t)] for (kind, way), t in found.items()]
-    columns = ["learner", "way", "s a step and finetuning", "times the plain loop", "GiB"]
-    return {"title": "training", "columns": columns, "rows": rows}
-
-
-def markdown(table: Table) -> str:
-    lines = [table["columns"], ["---"] * len(table["columns"]), *table["rows"]]
-    return f"\n{table['about']}\n\n" + "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+    rows = [
+        [f"{kind}, {way}", _seconds(t), f"{plain[kind] / t.seconds:.1f}", _memory(t)]
+        for (kind, way), t in found.items()
+    ]
+    record.add(f"Training, {precision}", ["finetuning", "s a step and finetuning", "times the plain loop", "GiB"], rows)
 
 
 def _prompts(one: Subject, asked: argparse.Namespace) -> Prompts:

@@ -8,11 +8,11 @@ they say. `--init`, `--task` and `--queries` take a part of it; `--whole-cell` i
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 
 import torch
+from record import Record
 from subjects import SHAPES, VOCABULARY
 from transformers import AutoTokenizer
 
@@ -36,21 +36,13 @@ def main() -> None:
     study = iclgd.compare(model=subject, data=asked.data, store=asked.store, **given)
     seconds = time.perf_counter() - began
     asked_of = sum(result.facts["queries"] for cell, result in study.found() if "learner" not in cell.labels)
-    found = {
-        "shape": asked.shape,
-        "arithmetic": asked.dtype,
-        "tasks": asked.task,
-        "inits": asked.init,
-        "seeds": asked.seeds,
-        "cells": len(study.cells),
-        "queries of prompted cells": asked_of,
-        "seconds": round(seconds, 1),
-    }
-    if torch.cuda.is_available():
-        found |= {"device": torch.cuda.get_device_name(), "GiB": round(torch.cuda.max_memory_allocated() / 2**30, 1)}
-    print(json.dumps(found, ensure_ascii=False))
-    if asked.out:
-        asked.out.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    what = f"{asked.shape} with random weights on {device} · {asked.dtype} · {len(study.cells)} cells"
+    record = Record("The published grid", f"{what} · {asked_of} queries behind a prompt")
+    memory = f"{torch.cuda.max_memory_allocated() / 2**30:.1f}" if torch.cuda.is_available() else ""
+    row = [asked.dtype, asked.task, asked.init, str(asked.seeds), str(len(study.cells)), f"{seconds:.0f}", memory]
+    record.add("Wall time", ["arithmetic", "tasks", "weights", "draws", "cells", "seconds", "GiB"], [row])
+    record.write(asked.out)
 
 
 def _subject(asked: argparse.Namespace, tokenizer: object) -> Subject:

@@ -7,11 +7,15 @@
    (key, query, value and output matrices on all tokens, vmap over episodes, value_and_grad, Adam), written here.
 """
 
+import argparse
+import platform
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import torch
+from record import Record
 
 from iclgd.labs.linear.spec import TrainSpec
 from iclgd.metrics.functions import half_square
@@ -46,30 +50,31 @@ def fit(spec: TrainSpec, seeds: list[int]) -> None:
     train(model.moment_loss if by_moments else model.loss, stack([model.init(s) for s in seeds]), batches, STEPS, adam)
 
 
-def together() -> None:
-    print(f"\n{SEEDS} seeds at once, ms a step of all seeds\n\nlayers  batch     at once  one by one  ratio")
+def together(record: Record) -> None:
+    rows = []
     for layers in (1, 2):
         for batch in (32, 64, 128, 512):
             e = TrainSpec(layers=layers, batch=batch)
             once = milliseconds(lambda e=e: fit(e, list(range(SEEDS))), 3) / STEPS
             apart = milliseconds(lambda e=e: [fit(e, [seed]) for seed in range(SEEDS)], 3) / STEPS
-            print(f"{layers:6}  {batch:5}  {once:10.2f}  {apart:10.2f}  {apart / once:5.1f}")
+            rows.append([f"{layers} layers, batch {batch}", f"{once:.2f}", f"{apart:.2f}", f"{apart / once:.1f}"])
+    record.add(f"{SEEDS} seeds at once", ["ms a step of all seeds", "at once", "one by one", "ratio"], rows)
 
 
-def by_demonstrations() -> None:
+def by_demonstrations(record: Record) -> None:
     """A whole training step, drawing included: demonstrations drawn, or their moment (normal inputs)."""
-    print(f"\na training step of {SEEDS} seeds, 64 episodes each, ms\n\nlayers  draws        k = 10     160     640")
+    rows, many = [], (10, 160, 640)
     for layers in (1, 2):
         for draws in ("tokens", "moments"):
-            specs = [TrainSpec(task="gaussian", layers=layers, k=k, draws=draws) for k in (10, 160, 640)]
+            specs = [TrainSpec(task="gaussian", layers=layers, k=k, draws=draws) for k in many]
             times = [milliseconds(lambda s=s: fit(s, list(range(SEEDS))), 3) / STEPS for s in specs]
-            print(f"{layers:6}  {draws:8}  " + "  ".join(f"{time:8.2f}" for time in times))
+            rows.append([f"{layers} layers, {draws}", *(f"{time:.2f}" for time in times)])
+    record.add("A step by demonstrations", [f"ms a step of {SEEDS} seeds", *(f"k = {k}" for k in many)], rows)
 
 
-def moments() -> None:
+def moments(record: Record) -> None:
     """A step given what the form takes: tokens, or their second moment (computed once per episode, outside)."""
-    print("\nsecond moment against tokens, ms a step (256 episodes, 2 layers)\n")
-    print("demos  moment  tokens  ratio  making the moment")
+    rows = []
     for demos in (10, 40, 160):
         e = TrainSpec(layers=2, k=demos)
         episodes = e.family.draw(256, torch.Generator().manual_seed(0))
@@ -88,10 +93,12 @@ def moments() -> None:
 
         fast, slow = milliseconds(by_moment, 30), milliseconds(by_token, 30)
         making = milliseconds(lambda context=context: attention.moment(context), 30)
-        print(f"{demos:5}  {fast:6.2f}  {slow:6.2f}  {slow / fast:5.1f}  {making:.2f}")
+        rows.append([f"k = {demos}", f"{fast:.2f}", f"{slow:.2f}", f"{slow / fast:.1f}", f"{making:.2f}"])
+    header = ["ms a step, 256 episodes, 2 layers", "by moment", "by token", "ratio", "making the moment"]
+    record.add("Second moments", header, rows)
 
 
-def public_shape() -> None:
+def public_shape(record: Record) -> None:
     try:
         import jax
         import jax.numpy as jnp
@@ -141,15 +148,21 @@ def public_shape() -> None:
         train(e.model.loss, stack([e.model.init(0)]), stream([(0, e.family.draw)], batch), 20, adam)
 
     jax_ms, torch_ms = (milliseconds(work, 7, time.perf_counter) / 20 for work in (theirs, ours))  # JAX has threads
-    print(f"\none seed, batch {batch}, drawing included, ms a step\n")
-    print(f"public shape in JAX (jit, its own threads)  {jax_ms:6.2f}")
-    print(f"this lab (one thread)                       {torch_ms:6.2f}")
-    print(f"ratio                                       {jax_ms / torch_ms:6.2f}")
+    rows = [["public shape in JAX (jit, its own threads)", f"{jax_ms:.2f}", "1.0"]]
+    rows += [["this lab (one thread)", f"{torch_ms:.2f}", f"{jax_ms / torch_ms:.1f}"]]
+    record.add("Beside the public code", [f"one seed, batch {batch}", "ms a step", "times"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="JSON file for the tables")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    record = Record("Speed of the linear lab", f"{platform.machine()}, one thread")
+    for part in (by_demonstrations, together, moments, public_shape):
+        part(record)
+    record.write(asked.out)
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    by_demonstrations()
-    together()
-    moments()
-    public_shape()
+    main()
