@@ -85,7 +85,8 @@ def command(context: click.Context, paper: str, tier: str, stands: str, match: s
     """Sentences of the papers, made executable: list them with what was last measured, show one, or run them.
 
     A line has what the ledger says of a sentence (holds, fails, depends, open) and whether a run confirmed it (✓), did
-    not (✗) or was not done (·). A sentence that fails, and is said to fail, is as it should be.
+    not (✗) or was not done (·); of an open one (○) there is nothing to confirm. A sentence that fails, and is said to
+    fail, is as it should be.
     """
     if context.invoked_subcommand is not None:
         return
