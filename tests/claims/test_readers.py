@@ -73,6 +73,25 @@ def test_readings_are_the_arrays_they_name(place, small):
     assert over.mean == pytest.approx(np.mean(gaps), abs=1e-6)
 
 
+def test_depths_are_the_first_half_and_the_third_quarter_of_the_layers(monkeypatch):
+    from iclgd.labs.compare import view
+
+    layers = np.arange(24.0) ** 2
+
+    class Planted:
+        spec = type("Spec", (), {"task": ("one",)})
+
+        def __init__(self, study):
+            pass
+
+        def values(self, tasks, position, learner, **labels):
+            return np.ones((1, 2, 3, 1)) * (layers if learner.startswith("lcgd") else 0)
+
+    monkeypatch.setattr(view, "Comparison", Planted)
+    found = reading.by_depth("SimAM_delta")(None)
+    assert found == {"first half": [layers[:12].mean()], "third quarter": [layers[12:18].mean()]}
+
+
 def test_words_of_a_demonstration_are_counted_against_what_was_printed(place, small):
     study = run_study("compare", LABS["compare"].spec.of(dict(small.fields)), Where(place / "cells"))
     found = reading.tokens_over({"sst2": 10.0, "mr": 20.0})(study)
@@ -90,7 +109,7 @@ def test_the_arms_that_claims_name_are_arms_of_their_study():
     cells = LABS["dual train"].spec.of(dict(ren2024_modified.TRAIN.fields)).cells()
     named = {*ren2024_modified.LEGEND, "regularised", "augmented", "centred", "plain"}
     assert named == {cell.labels["arm"] for cell in cells}
-    changed = LABS["dual modify"].spec.of(dict(ren2024_modified.MODIFY.fields)).cells()
+    changed = LABS["dual modify"].spec.of(dict(ren2024_modified.MODIFY[0].fields)).cells()
     assert {"plain", "negative k=1 beta=0.1", "negative beta=0.1"} == {c.labels["modification"] for c in changed}
 
 

@@ -195,7 +195,7 @@ def by_depth(metric: str, position: str = "label") -> Callable[["Study"], Any]:
             for name in ("lcgd 0.001", "gd 0.001")
         ]
         layers = np.nanmean(both[0] - both[1], axis=(1, 2))  # task layer
-        half, quarter = layers.shape[1] // 2, layers.shape[1] // 4
+        half, quarter = layers.shape[1] // 2, max(1, layers.shape[1] // 4)
         parts = {"first half": layers[:, :half], "third quarter": layers[:, half : half + quarter]}
         return {name: list(np.nanmean(part, axis=1)) for name, part in parts.items()}
 
