@@ -44,8 +44,8 @@ def test_effects_are_named_by_direction_and_what_shows_none_is_counted() -> None
 def test_where_nothing_is_shown_the_answer_says_so() -> None:
     found = page(study(dict.fromkeys(("negative k=1 beta=0.1", "centred", "augmented"), 0.135)))
     assert found.answer == (
-        "With these demonstrations none of 3 modifications is shown to change log p of the right word; one draw says nothing "
-        "of others."
+        "With these demonstrations none of 3 modifications is shown to change log p of the right word; one draw says "
+        "nothing of others."
     )
 
 

@@ -49,8 +49,8 @@ def shown(chosen=None, dropped=0, task="sentiment", queries=4):
 
 def test_the_answer_has_both_accuracies_and_the_layer_that_moves_most():
     assert shown().answer == (
-        "Reading moves accuracy from .50 to .75, which these queries do not tell apart; at the prompt's last token it moves layer 1 "
-        "most, by 3.00 of its length."
+        "Reading moves accuracy from .50 to .75, which these queries do not tell apart; at the prompt's last token it "
+        "moves layer 1 most, by 3.00 of its length."
     )
 
 
