@@ -113,6 +113,20 @@ def test_one_seed_decides_nothing():
     assert "1 seed: no interval over draws" in page(planted(world(), **{**FIELDS, "seeds": 1}).study).text(full=True)
 
 
+def test_of_several_rates_the_answer_speaks_of_the_one_that_tells_labels_apart_and_of_every_learner():
+    def plant(cell: Cell, random: np.random.Generator):
+        learner = str(cell.labels.get("learner", ""))
+        sound = world(right=0.9 if "0.01" in learner else 0.5, wrong=0.5)
+        return sound(cell, random)
+
+    said = answer(planted(plant, **{**FIELDS, "learners": "gd,gd:target=label", "rates": "0.001,0.01,0.1"}))
+    assert "gd 0.01: accuracy .90, with wrong ones .50; gd 0.01 target=label: accuracy .90" in said
+    assert "gd 0.1" not in said
+    assert "gd 0.001" not in said
+    assert "of several rates this is the one at which training tells right labels from wrong ones best" in said
+    assert "of several rates" not in answer(planted(world(), **FIELDS))
+
+
 def test_a_learner_that_diverged_is_said_to_have():
     comparison = planted(lambda cell, random: [], facts={"diverged": "the loss is not a finite number"}, **FIELDS)
     assert "Training diverged in some draws (gd 0.001)" in answer(comparison)

@@ -15,18 +15,31 @@ Found = tuple[str, str] | None  # a verdict, and the numbers of one learner behi
 def answer(comparison: Comparison) -> str:
     """Three questions: the part that labels make, whether training learned labels, the whole update beside its rivals.
 
-    Learners with the same verdict share its words; of the nulls that are as alike, the nearest is named.
+    Learners with the same verdict share its words; of the nulls that are as alike, the nearest is named. Of several
+    rates of a learner the answer speaks of one, the most favourable, and says so.
     """
     spec = comparison.spec
-    kinds = list({choice.kind: choice for choice in spec.trained}.values())
-    lost = [one for one in kinds if any(comparison.diverged(spec.init[0], task, one.label) for task in spec.task)]
-    kept = [one for one in kinds if one not in lost]
+    lost = [one for one in spec.trained if any(comparison.diverged(spec.init[0], t, one.label) for t in spec.task)]
+    rates: dict[tuple[object, ...], list[Choice]] = {}
+    for one in spec.trained:
+        if one not in lost:
+            rates.setdefault((one.name, *(o for o in one.options if o[0] != "rate")), []).append(one)
+    kept = [max(some, key=lambda one: _told_apart(comparison, one)) for some in rates.values()]
     parts = [_asked(comparison, kept, question) for question in (_labels, _learned, _whole)]
+    if any(len(some) > 1 for some in rates.values()):
+        parts.append("of several rates this is the one at which training tells right labels from wrong ones best")
     parts += [f"training diverged in some draws ({', '.join(one.label for one in lost)})"] if lost else []
     said = "; ".join(filter(None, parts))
     if len(spec.seeds) == 1 and said:
         said = f"with 1 seed there is no interval over draws and nothing is decided: {said}"
     return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+
+def _told_apart(comparison: Comparison, choice: Choice) -> float:
+    """Accuracy after training on right labels less on wrong ones; 0 where there are no wrong ones."""
+    base = {"init": comparison.spec.init[0], "metric": "accuracy", "learner": choice.label}
+    found = comparison.difference(comparison.spec.task, None, base, {**base, "null": "wrong-labels"})
+    return 0.0 if found is None else found.estimate.mean
 
 
 def _asked(comparison: Comparison, learners: list[Choice], question: Callable[[Comparison, str], Found]) -> str:
