@@ -4,7 +4,7 @@ import numpy as np
 
 from iclgd.labs.causal.tables import foremost, shown
 from iclgd.labs.causal.view import View, mean
-from iclgd.metrics.differences import difference
+from iclgd.metrics.differences import difference, holm
 from iclgd.report.numbers import number
 
 HALF = 0.5
@@ -26,7 +26,9 @@ def reading(view: View) -> str:
         for name in ("other query", "random")
     )
     layer, most = best
-    alone = "One layer carries most of" if most.mean >= HALF else "No single layer carries half of"
+    alone = "No single layer is shown to carry half of"
+    if most.kind in ("draws", "tasks") and (most.low >= HALF or most.high < HALF):  # one draw decides nothing
+        alone = "One layer carries most of" if most.low >= HALF else "No single layer carries half of"
     return (
         f"{alone} what reading does to the label margins: put into the zero-shot run at the prompt's last token, "
         f"attention of layer {layer} of {single.shape[-1] - 1}, the foremost and chosen after the fact, carries "
@@ -59,11 +61,12 @@ def trained(view: View) -> str:
 
 
 def taken_out(view: View) -> str:
-    parts = []
-    for score in view.known_scores():
-        top, random = view.left(score), view.random_left(score).mean(0)
-        less = {"above": "less than", "below": "more than", "undecided": "not shown to be less than"}
-        than = less[difference(random, top).verdict]
+    parts, scores = [], view.known_scores()
+    left = {score: (view.left(score), view.random_left(score).mean(0)) for score in scores}
+    apart = holm([difference(random, top) for top, random in left.values()])
+    less = {"above": "less than", "below": "more than", "undecided": "not shown to be less than"}
+    for (score, (top, random)), found in zip(left.items(), apart, strict=True):
+        than = less[found.verdict]
         few = number(view.as_damaging(score), 2)
         parts.append(
             f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads ({few} of the "
