@@ -135,6 +135,12 @@ STANDS = (
     ),
     Stand(
         "fails",
+        "That what reading changes is what the labels say: they make a small part of its update, so that a likeness of "
+        "whole updates is mostly one of format, topic and position.",
+        "dai2022.update-is-labels",
+    ),
+    Stand(
+        "fails",
         "That reading and finetuning attend to the same tokens of the demonstrations, and that changing their "
         "order moves reading's updates more than those of training one by one.",
         "dai2022.attention-ranks shen2023.updates-by-order",
@@ -211,9 +217,12 @@ STANDS = (
     ),
     Stand(
         "open",
-        "Whether that common direction is learning: it is not shown to be larger than with another query's update, "
-        "or than with training on wrong labels, nor to make a finetuned model answer more like one that read.",
-        "dai2022.alike-beyond-nulls dai2022.same-functions",
+        "Whether that common direction is learning: it is not shown to be larger than with another query's update, or "
+        "than with training on wrong labels, nor to make a finetuned model answer more like one that read. And the "
+        "question itself, asked of the labels: whether what right labels change, against wrong ones, is the same in "
+        "reading and in training, and whether training learns them at all.",
+        "dai2022.alike-beyond-nulls dai2022.same-functions dai2022.labels-alike dai2022.training-learns-labels "
+        "dai2022.labels-alike-on-six-tasks dai2022.training-learns-labels-on-six-tasks",
     ),
     Stand(
         "open",
