@@ -9,12 +9,13 @@ from iclgd.claims import reading, ren2024_modified
 from iclgd.claims.claim import CLAIMS, Read
 from iclgd.claims.ledger import Asked, cells_of, run_claims
 from iclgd.claims.pages import own
-from iclgd.claims.studies import FEW, FEW_UNTRAINED, STRONG, STRONG_READ
+from iclgd.claims.studies import FEW, FEW_UNTRAINED, LABELS, STRONG, STRONG_READ
 from iclgd.lab import LABS
 from iclgd.running import Where, run_study
 from little import little_model, little_task
 
 STUDIES = (FEW, FEW_UNTRAINED, STRONG, STRONG_READ)
+NAMED = ("another query's", "other demonstrations'")
 OF_MODELS = [claim.name for claim in own() if claim.reads[0] in STUDIES]
 
 
@@ -71,6 +72,25 @@ def test_readings_are_the_arrays_they_name(place, small):
     )(study)[task]
     gaps = [mean("trained", "lcgd 0.001", "SimAM", s) - mean("trained", "gd 0.001", "SimAM", s) for s in (0, 1)]
     assert over.mean == pytest.approx(np.mean(gaps), abs=1e-6)
+
+
+def test_what_labels_change_is_held_against_each_null_under_either_loss(place, small):
+    from iclgd.claims.dai2022_labels import beyond_nulls, right_less_wrong
+
+    fields = {**LABELS.fields, "model": str(place / "tiny"), "task": small.fields["task"], "k": 3, "queries": 4}
+    study = run_study("compare", LABS["compare"].spec.of(fields | {"seeds": 2}), Where(place / "cells"))
+
+    def mean(learner: str, metric: str, null: str | None) -> float:
+        found = study.arrays(learner=learner, metric=metric, null=null)
+        values = [one.at(position="prompt").values if "position" in one.axes else one.values for one in found]
+        return float(np.mean([np.nanmean(one) for one in values]))
+
+    found = beyond_nulls("0.01")(study)
+    assert list(found) == [f"{loss}, {null}" for loss in ("all tokens", "label") for null in NAMED]
+    own, other = (mean("gd 0.01 target=label", "contrast-AOU", null) for null in (None, "other-demos"))
+    assert found["label, other demonstrations'"].mean == pytest.approx(own - other, abs=1e-6)
+    right, wrong = (mean("gd 0.01", "accuracy", null) for null in (None, "wrong-labels"))
+    assert right_less_wrong("0.01")(study)["all tokens"].mean == pytest.approx(right - wrong, abs=1e-6)
 
 
 def test_depths_are_the_first_half_and_the_third_quarter_of_the_layers(monkeypatch):
