@@ -107,8 +107,8 @@ def plain(line: Line) -> dict[str, Any]:
     }
 
 
-def in_full(claim: Claim, width: int = WIDTH) -> str:
-    """Everything that is known of one claim."""
+def in_full(claim: Claim, width: int = WIDTH, figures: str = "") -> str:
+    """Everything that is known of one claim; ``figures``: the command whose page draws what it reads."""
     document = PAPERS.get(claim.source.document)
     of = document.cited if document else claim.source.document
     copy = f" ({document.told})" if document and document.told else ""
@@ -130,8 +130,20 @@ def in_full(claim: Claim, width: int = WIDTH) -> str:
     data = " --data DIR" if "data" in claim.needs else ""
     lines += ["", *[fill(one, width, subsequent_indent=" " * 11) for one in reads]]
     lines += [f"repeat     iclgd claims run {claim.name}{data}"]
+    if figures:  # words stay whole, to be copied
+        indent, text = " " * 11, f"figures    {figures}"
+        lines += [fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)]
     cited = [name for name in dict.fromkeys((claim.paper, claim.source.document)) if name in PAPERS]
     return "\n\n".join(["\n".join(lines), *(PAPERS[name].bibtex(name) for name in cited)])
+
+
+def drawn_by(claim: Claim) -> str:
+    """The command whose page has the figures of what a claim reads; an identity has none."""
+    from iclgd.claims.ledger import Asked, spec_of
+    from iclgd.study import repeat_line
+
+    read = claim.reads[0]
+    return "" if read.lab == "identities" else repeat_line(read.lab, spec_of(read, Asked()), None)
 
 
 def _published(claim: Claim) -> str:
