@@ -10,18 +10,22 @@ from iclgd.report.widgets import Widget
 
 ALL = "all seeds"
 TOLD = (
-    "Means over seeds; bands, where there are few lines, hold all seeds. Choose a seed to see it alone. Dashed: learners "
-    "that are not trained."
+    "Means over seeds; bands, where there are few lines, hold all seeds. Choose a seed to see it alone. Dashed: "
+    "learners that are not trained."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """What a learner has in one panel, [seed, step]; a level, [seed], does not change with training."""
+    """What a learner has in one panel, [seed, step]; a level, [seed], does not change with training.
+
+    ``group``: where there are too many to be shown at once, those that are; nothing is shown with every group.
+    """
 
     panel: str
     name: str
     values: np.ndarray
+    group: str = ""
 
 
 def curves(
@@ -31,9 +35,11 @@ def curves(
     about: str,
     x: str = "step",
     log: Sequence[str] = (),
+    groups: str = "",
 ) -> Widget:
-    """``log``: panels with a logarithmic scale."""
-    looks = Looks(choose={"seed": "seed"}, colour="name", x=x, log=tuple(log))
+    """``log``: panels with a logarithmic scale; ``groups``: what the selector of groups is called."""
+    choose = {"seed": "seed"} | ({"group": groups} if groups else {})
+    looks = Looks(choose=choose, colour="name", x=x, log=tuple(log))
     return lines(lambda: list(_series(make(), seeds, len(steps))), [float(step) for step in steps], looks, about)
 
 
@@ -41,7 +47,7 @@ def _series(made: Sequence[Curve], seeds: Sequence[int], steps: int) -> Iterator
     for one in made:
         flat = one.values.ndim == 1
         rows = np.repeat(one.values[:, None], steps, 1) if flat else one.values
-        labels = {"panel": one.panel, "name": one.name, "role": NULL if flat else OWN}
+        labels = {"panel": one.panel, "name": one.name, "role": NULL if flat else OWN, "group": one.group}
         band = (rows.min(0), rows.max(0)) if len(seeds) > 1 and not flat else ()
         yield Series({**labels, "seed": ALL}, rows.mean(0), *band)
         if len(seeds) > 1:
