@@ -109,11 +109,12 @@ def answer(study: Study) -> str:
     apart = difference(loss(study, "trained"), loss(study, first))
     parts = [
         f"The trained {model} {_nearest(study, order)}: squared prediction distance {spd}, cosine of sensitivities "
-        f"{cosine} (before training {untrained(study, first, 'cosine')}); {_loss(apart, first)}"
+        f"{cosine} (before training {untrained(study, first, 'cosine')})",
+        _loss(apart, first),
     ]
     if len(_spec(study).seeds) == 1:
-        parts.append("; 1 seed: no interval over draws")
-    return "".join(parts) + "."
+        parts.append("1 seed: no interval over draws")
+    return ". ".join(parts) + "."
 
 
 def _nearest(study: Study, order: list[str]) -> str:
@@ -122,7 +123,7 @@ def _nearest(study: Study, order: list[str]) -> str:
     first, *others = order
     nearest = metric_by_seed(study, first, "spd")
     gaps = {name: difference(metric_by_seed(study, name, "spd"), nearest) for name in others}
-    level = [name for name, gap in gaps.items() if gap.low <= 0]
+    level = [name for name, gap in gaps.items() if not gap.low > 0]  # one seed has no interval and shows nothing
     if level:
         return f"is not shown to be nearer to {first} than to {level[0]}, of {counted(len(order), 'learner')}"
     return f"is nearest to {first} of {counted(len(order), 'learner')}"
@@ -131,13 +132,13 @@ def _nearest(study: Study, order: list[str]) -> str:
 def _loss(apart: Size, learner: str) -> str:
     """How its loss stands to the learner's, no stronger than the interval."""
     if math.isnan(apart.low):
-        return f"its loss minus that of {learner} is {apart}"
+        return f"Its loss minus that of {learner} is {apart}"
     if apart.low > 0:
-        return f"its loss is above that of {learner} by {apart}"
+        return f"Its loss is above that of {learner} by {apart}"
     if apart.high < 0:
         low, high = -apart.high, -apart.low
-        return f"its loss is below that of {learner} by {Size(-apart.value, low, high)}"
-    return f"its loss is not shown to differ from that of {learner} ({apart})"
+        return f"Its loss is below that of {learner} by {Size(-apart.value, low, high)}"
+    return f"Its loss is not shown to differ from that of {learner} ({apart})"
 
 
 # tables

@@ -115,12 +115,12 @@ def answer(study: Study) -> str:
     ]
     for name in names[1:]:
         moved = [_beside(study, measure, name, init) for measure in (spread_of_p, spread_of_updates)]
-        parts.append(f"{name} moves p by {moved[0]} and its update by {moved[1]}")
+        parts.append(f"Training with {name} moves p by {moved[0]} and its update by {moved[1]}")
     for other in _spec(study).init[1:]:
         moves = over_rounding(spread_of_updates(study, "icl", other))
-        parts.append(f"with {other} weights reading moves its update by {moves}")
+        parts.append(f"With {other} weights reading moves its update by {moves}")
     note = "" if len(_spec(study).seeds) > 1 else " One draw: intervals are over queries alone."
-    return "; ".join(parts) + "." + note
+    return ". ".join(parts) + "." + note
 
 
 def _beside(study: Study, measure: Measure, name: str, init: str) -> str:
