@@ -2,7 +2,8 @@
 /* Run against run: what was asked of each, and the numbers that both have, side by side. */
 iclgd.widget("against", (host, data) => {
   const { el, choice, number, interval } = iclgd;
-  const names = data.runs.map((run) => run.name), place = el("div"), said = el("p", { class: "away", "aria-live": "polite" });
+  const mates = (one) => data.runs.filter((other) => other.lab === one.lab).length > 1; // that have a run to be held against come first
+  const names = [...data.runs.filter(mates), ...data.runs.filter((one) => !mates(one))].map((one) => one.name), place = el("div"), said = el("p", { class: "away", "aria-live": "polite" });
   const run = (name) => data.runs.find((one) => one.name === name);
   const first = () => run(choice("first", names));
   const others = () => [...names].filter((name) => name !== first().name).sort((a, b) => (run(b).lab === first().lab) - (run(a).lab === first().lab));

@@ -67,7 +67,7 @@
     const own = (row) => row.label(data.own) !== "null", banded = rows.filter(own).length <= BANDS;
     const layer = Number(iclgd.chosen.get("layer"));
     const svg = plot({
-      width, height: 190, marginLeft: 40, marginRight: 16, marginTop: 8, marginBottom: 30,
+      width, height: 198, marginLeft: 40, marginRight: 16, marginTop: 8, marginBottom: 38,
       x: { domain: [points[0], points.at(-1)], label: null }, y: { domain, label: null, type: log ? "log" : "linear" },
       ariaLabel: `${title}: lines over ${data.x}, ${rows.map((row) => row.label(data.name)).join(", ")}`,
       marks: [
