@@ -16,7 +16,8 @@ def test_a_tables_numbers_are_dots_by_column_and_rows_set_in_are_nulls():
         ["icl", "", ""],
     ]
     found = picture(Table(["", "cosine", "more"], rows)).data
-    assert found["names"] == {"column": ["cosine"], "name": ["gd", "wrong labels"], "role": [OWN, NULL]}
+    names = {"column": ["cosine"], "name": ["gd", "wrong labels"], "role": [OWN, NULL], "learner": ["gd", ""]}
+    assert found["names"] == names
     assert found["values"] == [0.5, 0.1]
     assert (found["limited"], found["low"], found["high"]) == ([0], [0.4], [0.6])
     assert found["choose"] == {}

@@ -119,12 +119,12 @@ def answer(study: Study) -> str:
         for (name, measure), gap in zip(asked, gaps, strict=True)
     ]
     for name, p, update in zip(names[1:], moved[::2], moved[1::2], strict=True):
-        parts.append(f"{name} moves p by {p} and its update by {update}")
+        parts.append(f"Training with {name} moves p by {p} and its update by {update}")
     for other in _spec(study).init[1:]:
         moves = over_rounding(spread_of_updates(study, "icl", other))
-        parts.append(f"with {other} weights reading moves its update by {moves}")
+        parts.append(f"With {other} weights reading moves its update by {moves}")
     note = "" if len(_spec(study).seeds) > 1 else " One draw: intervals are over queries alone."
-    return "; ".join(parts) + "." + note
+    return ". ".join(parts) + "." + note
 
 
 READ_ORDERS = (
