@@ -9,7 +9,6 @@ from iclgd.claims.expect import Above, AtMost, Finding, Judgement
 from iclgd.claims.kept import changed, record_of
 from iclgd.claims.ledger import Row
 
-
 ABOVE = Above(0.0)
 
 
