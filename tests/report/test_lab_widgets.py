@@ -167,6 +167,8 @@ def test_curves_are_the_mean_of_all_seeds_or_one_seeds_own(browser, linear):
         place.get_by_text("Numbers").click()
         last = place.locator("tbody tr", has_text="20").first
         assert ".300 [.250 .350]" in last.inner_text()
+        levels = place.locator("svg.plot").evaluate_all("all => all.map(one => one.scale?.('y')?.type)")
+        assert [level for level in levels if level][-3:] == ["log", "linear", "log"]  # a cosine has no logarithm
         place.locator("select[name=seed]").select_option("1")
         assert ".350" in last.inner_text()
         assert place.locator(".legend li").all_inner_texts() == ["trained", "gd ×1"]
