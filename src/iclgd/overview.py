@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,8 @@ def _run(place: Path, record: Mapping[str, Any]) -> dict[str, Any]:
 def _numbers(table: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
     header: Sequence[str] = table["header"]
     for row in table["rows"]:
-        name = " · ".join(str(entry).strip() for entry in row if not isinstance(entry, dict) and str(entry).strip())
+        called = takewhile(lambda entry: not isinstance(entry, dict), row)
+        name = " · ".join(str(entry).strip() for entry in called if str(entry).strip())
         for column, entry in zip(header, row, strict=False):
             if isinstance(entry, dict) and entry.get("value") is not None:
                 yield name, column, {end: entry.get(end) for end in ("value", "low", "high")}

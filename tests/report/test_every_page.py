@@ -9,18 +9,13 @@ from iclgd.lab import LABS
 from little import little_model
 
 IMAGE, TEX, TURN = "</script><img src=x onerror=alert(1)>", r"$\frac{", "turned \u202e round"
-HOSTILE = {
-    "languages run": {"language": "<*b>*"},
-    "languages sample": {"language": "<*b>*"},
-    "linear train": {"learners": "gd,ridge"},
-}
 
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory):
     """A tiny model, and a task whose name, title, words and texts are hostile."""
     folder = tmp_path_factory.mktemp("ground")
-    words = [f"{IMAGE} Negative", f"{TEX} Positive"]
+    words = [f"Negative {IMAGE}", f"Positive {TEX}"]
     (folder / "mine.yaml").write_text(
         f"name: mine\nversion: 1\ntitle: '{IMAGE} {TEX}'\nsource: '{IMAGE}'\ntemplate: '{IMAGE} {{text}} Label:'\n"
         f"labels: ['{words[0]}', '{words[1]}']\nexamples: mine.csv\n",
@@ -52,8 +47,7 @@ def use(page) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("lab", [name for name in SPECS if name != "languages all"])
 def test_the_page_of_every_lab_can_be_used_and_hostile_data_is_inert(browser, ground, tmp_path, lab):
-    fields = LABS[lab].spec.model_fields
-    given = SPECS[lab] | HOSTILE.get(lab, {}) | {name: value for name, value in ground.items() if name in fields}
+    given = SPECS[lab] | (ground if "model" in LABS[lab].spec.model_fields else {})
     study = getattr(iclgd, lab.replace(" ", "_"))(store=tmp_path / "cells", **given)
     path = tmp_path / "index.html"
     path.write_text(study.page.html(), encoding="utf-8")

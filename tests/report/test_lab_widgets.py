@@ -18,6 +18,7 @@ from iclgd.labs.languages.spec import RunSpec
 from iclgd.labs.linear import widgets
 from iclgd.labs.linear.play import played
 from iclgd.labs.linear.spec import TrainSpec
+from iclgd.overview import overview
 from iclgd.report.page import Page, Section
 from iclgd.results import Result, array
 from iclgd.small.languages.automaton import encode
@@ -166,6 +167,8 @@ def test_curves_are_the_mean_of_all_seeds_or_one_seeds_own(browser, linear):
         place.get_by_text("Numbers").click()
         last = place.locator("tbody tr", has_text="20").first
         assert ".300 [.250 .350]" in last.inner_text()
+        levels = place.locator("svg.plot").evaluate_all("all => all.map(one => one.scale?.('y')?.type)")
+        assert [level for level in levels if level][-3:] == ["log", "linear", "log"]  # a cosine has no logarithm
         place.locator("select[name=seed]").select_option("1")
         assert ".350" in last.inner_text()
         assert place.locator(".legend li").all_inner_texts() == ["trained", "gd ×1"]
@@ -218,6 +221,41 @@ def _by_python(cell, reading, words):
         layer = -(pv @ (tokens.mT @ (tokens @ (qk @ torch.cat([query, torch.zeros(1)])))) / len(tokens))[-1]
         answers.append([float(layer), *(float(learner(episodes)) for learner in tuned.learners.values())])
     return answers
+
+
+def test_two_runs_stand_side_by_side_and_hostile_names_are_text(browser, tmp_path):
+    hostile = "</script><img src=x onerror=alert(1)>"
+
+    def number(value):
+        return {"value": value, "low": value - 0.1, "high": value + 0.1}
+
+    for name, lab, k, mean in (("a", "one", 3, 0.25), (hostile, "one", 5, 0.75), ("c", "other", 3, 0.5)):
+        folder = tmp_path / name.replace("/", "∕")
+        folder.mkdir()
+        table = {
+            "header": ["", "cosine", "more"],
+            "rows": [["gd", number(mean), number(9)], [hostile, number(mean), ""]],
+        }
+        record = {"lab": lab, "answer": f"It is {name}.", "sections": [{"title": "In short", "table": table}]}
+        (folder / "study.json").write_text(json.dumps(record), encoding="utf-8")
+        (folder / "spec.yaml").write_text(f"k: {k}\ntask: {json.dumps(hostile)}\n", encoding="utf-8")
+        (folder / "index.html").write_text("", encoding="utf-8")
+    path = tmp_path / "index.html"
+    path.write_text(overview(tmp_path).html(), encoding="utf-8")
+    with opened(browser, path) as page:
+        place = page.locator("section", has=page.get_by_role("heading", name="Run against run"))
+        place.locator("select[name=first]").select_option("a")
+        asked_for = place.get_by_role("region", name="Asked for").locator("tbody tr").all_inner_texts()
+        assert [row.split() for row in asked_for] == [["k", "3", "5"]]
+        numbers = place.get_by_role("region", name="In short: cosine").locator("tbody tr").all_inner_texts()
+        assert numbers[0].split("\t") == ["gd", ".250 [.150 .350]", ".750 [.650 .850]"]
+        place.locator("select[name=column]").select_option("more")
+        assert "9.000 [8.900 9.100]" in place.get_by_role("region", name="In short: more").inner_text()
+        place.locator("select[name=second]").select_option("c")
+        assert "one and other are different labs." in place.inner_text()
+        assert "second=c" in page.url
+        assert page.locator("main img").count() == 0
+    assert faults_of(browser, path) == []
 
 
 def test_claims_are_filtered_and_open_to_their_evidence(browser, tmp_path):

@@ -289,3 +289,24 @@ def test_the_difference_of_right_and_wrong_labels_is_between_these_two():
     assert found["gd 0.001: right − wrong labels"] == pytest.approx(0.6)
     assert found["icl: right − wrong labels"] == pytest.approx(0.4)
     assert found["icl − zero-shot"] == pytest.approx(0.3)
+
+
+def test_of_several_learners_with_one_verdict_the_most_alike_is_named_and_others_have_their_own():
+    def plant(cell: Cell, random: np.random.Generator):
+        first = str(cell.labels.get("learner", "")).startswith("gd")
+        return world(contrast=0.3 if first else -0.1)(cell, random)
+
+    said = answer(planted(plant, **{**FIELDS, "learners": "gd,lcgd"}))
+    first, second, *_ = said.split(". ")
+    assert re.fullmatch(r"What labels change is more alike .* that was run: cosine \.3.*\(gd\)", first)
+    assert re.fullmatch(r"What labels change is not shown .* \(lcgd\)", second)
+    both = answer(planted(world(contrast=0.01, null=0.02), **{**FIELDS, "learners": "gd,lcgd"}))
+    assert re.search(r"\((gd|lcgd), the most alike of 2 learners\)", both.split(". ")[0])
+
+
+def test_before_one_chooses_the_picture_shows_the_rate_that_the_answer_speaks_of():
+    comparison = planted(world(), **{**FIELDS, "rates": [0.1, 0.001, 0.01]})
+    data = page(comparison.study).picture.data
+    assert "(gd 0.01)" in answer(comparison)
+    assert data["names"]["rate"][0] == "0.01"
+    assert data["names"]["metric"][0] == "contrast, outputs"
