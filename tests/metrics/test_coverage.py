@@ -101,6 +101,14 @@ def test_over_six_tasks_the_interval_covers_other_tasks_at_any_number_of_seeds(s
     assert misses(sample.spread) == pytest.approx(0.05, abs=0.015)
 
 
+@pytest.mark.parametrize("tasks, seeds", [(2, 1), (2, 3), (3, 1), (3, 8), (4, 2)])
+def test_a_few_tasks_cover_other_tasks_too(tasks, seeds):
+    random = np.random.default_rng(15)
+    for spread in (0.0, 0.3, 1.0):
+        rate = misses(sample_of(values(seeds, 40, spread, 0.5, 3000, random, tasks=tasks)).spread)
+        assert 0.03 - 0.01 <= rate <= 0.07, (spread, rate)  # and three standard errors below
+
+
 def test_one_seed_covers_other_queries_and_does_not_cover_other_draws():
     random = np.random.default_rng(6)
     of = crossed.spread(values(1, 40, 0, 0.5, 8000, random))
