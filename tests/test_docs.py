@@ -53,6 +53,20 @@ def test_a_table_of_numbers_is_filled_or_says_where_it_is_from(path):
         assert not measured or table["above"].startswith("<!-- by hand: "), f"{path.name}: {table['table'][:200]}"
 
 
+NOT_MEASURED = re.compile(
+    r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|above \.05", re.DOTALL
+)  # code, equations, a limit
+MEASURED = re.compile(r"(?<![\w§.])[-−±]?(\.\d{2,}|\d\.\d{3,})")
+
+
+@pytest.mark.parametrize("path", fill.pages(ROOT), ids=lambda path: path.name)
+def test_prose_has_no_number_of_a_measurement_outside_a_block(path):
+    """As this project writes them: .149, 1.204. A line that says "by hand" says from where it is."""
+    text = NOT_MEASURED.sub("", fill.BLOCK.sub("", path.read_text(encoding="utf-8")))
+    prose = [line for line in text.splitlines() if not line.startswith(("|", "    ")) and "<!-- by hand: " not in line]
+    assert not [line[:200] for line in prose if MEASURED.search(line)]
+
+
 def test_records_hold_no_paths_of_a_machine():
     kept = sorted((ROOT / "docs/results/data").glob("*.json"))
     assert kept

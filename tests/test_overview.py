@@ -4,6 +4,7 @@ from pathlib import Path
 
 from iclgd.cli import main
 from iclgd.overview import overview
+from iclgd.study import open_study
 
 WORDS = ("languages", "sample", "--language", "a*b")
 
@@ -26,3 +27,28 @@ def test_a_run_elsewhere_and_somebody_elses_page_are_left_alone(tmp_path, monkey
     Path("runs/index.html").write_text("mine")
     main([*WORDS, "--out", "runs/other"])
     assert Path("runs/index.html").read_text() == "mine"
+
+
+def test_run_against_run_has_what_was_asked_and_the_numbers_of_both(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, dx in (("two", "2"), ("three", "3")):
+        main(["linear", "optimum", "--dx", dx, "--steps", "1", "--out", f"runs/{name}"])
+    widget = overview(Path("runs")).sections[1].widget
+    runs = {run["name"]: run for run in widget.data["runs"]}
+    assert {name: run["spec"]["dx"] for name, run in runs.items()} == {"two": 2, "three": 3}
+    assert runs["two"]["lab"] == "linear optimum"
+    (title, numbers), *_ = runs["two"]["tables"].items()
+    table = open_study(Path("runs/two")).table(title)
+    kept = {
+        (row[0], column): entry.value
+        for row in table.rows
+        for column, entry in zip(table.header, row, strict=True)
+        if hasattr(entry, "value")
+    }
+    assert {(row, column): number["value"] for row, column, number in numbers} == kept
+
+
+def test_one_study_has_nothing_to_be_held_against(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    main([*WORDS, "--out", "runs/mine"])
+    assert [section.title for section in overview(Path("runs")).sections] == ["Studies"]

@@ -1,30 +1,77 @@
-"""One page over all studies of a folder: what was asked, what was found, and where its page lies."""
+"""One page over all studies of a folder: what was asked, what was found, where its page lies, and run against run."""
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
+from iclgd.errors import Refusal
 from iclgd.files import write_over
 from iclgd.report.numbers import counted
 from iclgd.report.page import Link, Page, Section, Table
-from iclgd.study import RECORD, read_record
+from iclgd.report.widgets import CHARTS, WEB, Widget
+from iclgd.spec import read_yaml
+from iclgd.study import RECORD, SPEC, read_record
 
 INDEX, RUNS = "index.html", Path("runs")  # where studies are written that name no place
 MINE = "What was run here"  # the title, by which a page that this program wrote is known
 READ = "The newest first. A grid of studies has a page of its own, which lists its parts."
+AGAINST = (
+    "Two runs side by side: what they found, what was asked for differently, and the numbers that both have; filled "
+    "dots are the first, hollow ones the second. Intervals are each run's own: where they overlap, nothing is said "
+    "about the difference. `iclgd study compare` holds every number of two runs against each other."
+)
+ABOUT = "Two runs that can be chosen, their answers, what was asked for differently, and their numbers side by side."
+MOST = 2000  # numbers of one run that the page carries: its first tables
+SCRIPTS = (*CHARTS, WEB / "against.js")
 
 
 def overview(folder: Path) -> Page:
     """The studies and grids whose records lie in the folders of a folder."""
     found = [path.parent for path in folder.glob(f"*/{RECORD}") if (path.parent / INDEX).is_file()]
+    found.sort(key=lambda place: -(place / RECORD).stat().st_mtime)
+    records = {place: read_record(place) for place in found}
     rows = []
-    for place in sorted(found, key=lambda place: -(place / RECORD).stat().st_mtime):
-        record = read_record(place)
+    for place, record in records.items():
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime((place / RECORD).stat().st_mtime))
         lab = record.get("lab") or ("grid" if "grid" in record else "")
         said = record.get("answer") or record.get("what") or ""
         rows.append([Link(place.name, f"{place.name}/{INDEX}"), str(lab), when, str(said)])
     table = Table(["study", "lab", "written (UTC)", "answer"], rows)
-    return Page(MINE, counted(len(rows), "folder"), "", [Section("Studies", READ, table, brief=True)])
+    sections = [Section("Studies", READ, table, brief=True)]
+    studies = {place: record for place, record in records.items() if "lab" in record}
+    if len(studies) > 1:
+        runs = [_run(place, record) for place, record in studies.items()]
+        widget = Widget("against", lambda: {"runs": runs}, ABOUT, SCRIPTS)
+        sections.append(Section("Run against run", AGAINST, widget=widget))
+    return Page(MINE, counted(len(rows), "folder"), "", sections)
+
+
+def _run(place: Path, record: Mapping[str, Any]) -> dict[str, Any]:
+    """For JSON: its spec, and the numbers of its first tables as (row, column, number)."""
+    try:
+        spec = read_yaml(place / SPEC, "spec")
+    except Refusal:
+        spec = {}
+    tables, left = {}, MOST
+    for section in record.get("sections", ()):
+        numbers = list(_numbers(section["table"])) if "table" in section else []
+        if numbers and len(numbers) <= left:
+            tables[section["title"]] = numbers
+            left -= len(numbers)
+    said = record.get("answer") or record.get("what") or ""
+    return {"name": place.name, "lab": record["lab"], "answer": said, "spec": spec, "tables": tables}
+
+
+def _numbers(table: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+    header: Sequence[str] = table["header"]
+    for row in table["rows"]:
+        called = takewhile(lambda entry: not isinstance(entry, dict), row)
+        name = " · ".join(str(entry).strip() for entry in called if str(entry).strip())
+        for column, entry in zip(header, row, strict=False):
+            if isinstance(entry, dict) and entry.get("value") is not None:
+                yield name, column, {end: entry.get(end) for end in ("value", "low", "high")}
 
 
 def listed(study: Path) -> None:

@@ -77,6 +77,13 @@ def test_what_was_kept_is_listed_and_shown_in_full(capsys, place):
     assert max(map(len, (listed + full.partition("@misc")[0]).splitlines())) <= 80
 
 
+def test_a_claim_on_a_study_names_the_command_whose_page_draws_it(capsys):
+    full = said(capsys, "show", "ren2024.panel-left")[1]
+    assert "figures    iclgd dual train" in full
+    assert "negative:k=3:beta=0.5" in full
+    assert "figures" not in said(capsys, "show", "dai2022.dual-form")[1]
+
+
 def test_a_kept_verdict_that_a_run_changes_is_red(capsys, place, monkeypatch):
     said(capsys, "run", *SOME, "--keep")
     real = CLAIMS[SOME[0]].measure

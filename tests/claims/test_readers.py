@@ -9,12 +9,13 @@ from iclgd.claims import reading, ren2024_modified
 from iclgd.claims.claim import CLAIMS, Read
 from iclgd.claims.ledger import Asked, cells_of, run_claims
 from iclgd.claims.pages import own
-from iclgd.claims.studies import FEW, FEW_UNTRAINED, STRONG, STRONG_READ
+from iclgd.claims.studies import FEW, FEW_UNTRAINED, LABELS, STRONG, STRONG_READ
 from iclgd.lab import LABS
 from iclgd.running import Where, run_study
 from little import little_model, little_task
 
 STUDIES = (FEW, FEW_UNTRAINED, STRONG, STRONG_READ)
+NAMED = ("another query's", "other demonstrations'")
 OF_MODELS = [claim.name for claim in own() if claim.reads[0] in STUDIES]
 
 
@@ -73,6 +74,44 @@ def test_readings_are_the_arrays_they_name(place, small):
     assert over.mean == pytest.approx(np.mean(gaps), abs=1e-6)
 
 
+def test_what_labels_change_is_held_against_each_null_under_either_loss(place, small):
+    from iclgd.claims.dai2022_labels import beyond_nulls, right_less_wrong
+
+    fields = {**LABELS.fields, "model": str(place / "tiny"), "task": small.fields["task"], "k": 3, "queries": 4}
+    study = run_study("compare", LABS["compare"].spec.of(fields | {"seeds": 2}), Where(place / "cells"))
+
+    def mean(learner: str, metric: str, null: str | None) -> float:
+        found = study.arrays(learner=learner, metric=metric, null=null)
+        values = [one.at(position="prompt").values if "position" in one.axes else one.values for one in found]
+        return float(np.mean([np.nanmean(one) for one in values]))
+
+    found = beyond_nulls("0.01")(study)
+    assert list(found) == [f"{loss}, {null}" for loss in ("all tokens", "label") for null in NAMED]
+    own, other = (mean("gd 0.01 target=label", "contrast-AOU", null) for null in (None, "other-demos"))
+    assert found["label, other demonstrations'"].mean == pytest.approx(own - other, abs=1e-6)
+    right, wrong = (mean("gd 0.01", "accuracy", null) for null in (None, "wrong-labels"))
+    assert right_less_wrong("0.01")(study)["all tokens"].mean == pytest.approx(right - wrong, abs=1e-6)
+
+
+def test_depths_are_the_first_half_and_the_third_quarter_of_the_layers(monkeypatch):
+    from iclgd.labs.compare import view
+
+    layers = np.arange(24.0) ** 2
+
+    class Planted:
+        spec = type("Spec", (), {"task": ("one",)})
+
+        def __init__(self, study):
+            pass
+
+        def values(self, tasks, position, learner, **labels):
+            return np.ones((1, 2, 3, 1)) * (layers if learner.startswith("lcgd") else 0)
+
+    monkeypatch.setattr(view, "Comparison", Planted)
+    found = reading.by_depth("SimAM_delta")(None)
+    assert found == {"first half": [layers[:12].mean()], "third quarter": [layers[12:18].mean()]}
+
+
 def test_words_of_a_demonstration_are_counted_against_what_was_printed(place, small):
     study = run_study("compare", LABS["compare"].spec.of(dict(small.fields)), Where(place / "cells"))
     found = reading.tokens_over({"sst2": 10.0, "mr": 20.0})(study)
@@ -90,7 +129,7 @@ def test_the_arms_that_claims_name_are_arms_of_their_study():
     cells = LABS["dual train"].spec.of(dict(ren2024_modified.TRAIN.fields)).cells()
     named = {*ren2024_modified.LEGEND, "regularised", "augmented", "centred", "plain"}
     assert named == {cell.labels["arm"] for cell in cells}
-    changed = LABS["dual modify"].spec.of(dict(ren2024_modified.MODIFY.fields)).cells()
+    changed = LABS["dual modify"].spec.of(dict(ren2024_modified.MODIFY[0].fields)).cells()
     assert {"plain", "negative k=1 beta=0.1", "negative beta=0.1"} == {c.labels["modification"] for c in changed}
 
 

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from iclgd.metrics import crossed
 from iclgd.metrics.crossed import Spread, half_width
-from iclgd.metrics.differences import recall_effects
+from iclgd.metrics.differences import differences, recall_effects
 from iclgd.metrics.estimates import COSINE, sample_of, shares
 
 SEEDS, SPREADS, QUERIES = (2, 3, 5, 8), (0.0, 0.1, 0.3, 1.0), (40, 200)
@@ -101,6 +101,14 @@ def test_over_six_tasks_the_interval_covers_other_tasks_at_any_number_of_seeds(s
     assert misses(sample.spread) == pytest.approx(0.05, abs=0.015)
 
 
+@pytest.mark.parametrize("tasks, seeds", [(2, 1), (2, 3), (3, 1), (3, 8), (4, 2)])
+def test_a_few_tasks_cover_other_tasks_too(tasks, seeds):
+    random = np.random.default_rng(15)
+    for spread in (0.0, 0.3, 1.0):
+        rate = misses(sample_of(values(seeds, 40, spread, 0.5, 3000, random, tasks=tasks)).spread)
+        assert 0.03 - 0.01 <= rate <= 0.07, (spread, rate)  # and three standard errors below
+
+
 def test_one_seed_covers_other_queries_and_does_not_cover_other_draws():
     random = np.random.default_rng(6)
     of = crossed.spread(values(1, 40, 0, 0.5, 8000, random))
@@ -126,12 +134,13 @@ def test_bounded_intervals_of_cosines_cover_what_plain_ones_do(seeds):
         assert 0.018 <= misses(crossed.spread(cosines), truth, COSINE) <= 0.085, (middle, spread)
 
 
-def accuracies(seeds, queries, spread, middle, studies, random) -> tuple[np.ndarray, float]:
-    """Answers (seed, query, study) with seeds' and queries' effects on the logit, and the true accuracy."""
+def accuracies(seeds, queries, spread, middle, studies, random, tasks=()) -> tuple[np.ndarray, float]:
+    """Answers ([task,] seed, query, study) with seeds' and queries' effects on the logit, and the true accuracy."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     truth = weights @ special.expit(middle + np.hypot(spread, 1) * nodes) / weights.sum()
-    logit = middle + spread * random.normal(size=(seeds, 1, studies)) + random.normal(size=(1, queries, studies))
-    return (random.random((seeds, queries, studies)) < special.expit(logit)).astype(float), float(truth)
+    logit = middle + spread * random.normal(size=(*tasks, seeds, 1, studies))
+    logit = logit + random.normal(size=(*tasks, 1, queries, studies))
+    return (random.random(logit.shape) < special.expit(logit)).astype(float), float(truth)
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
@@ -146,6 +155,32 @@ def test_an_accuracy_is_covered_up_to_the_bounds(seeds):
         most = 0.08 if middle == 3 and seeds == 2 else 0.07
         assert rate <= most + 3 * (0.06 / STUDIES) ** 0.5, (queries, spread, middle, rate)
         assert rate >= 0.026 - 3 * (0.026 / STUDIES) ** 0.5, (queries, spread, middle, rate)
+
+
+@pytest.mark.parametrize("tasks, seeds", [(2, 1), (2, 2), (2, 3), (3, 1), (6, 1), (6, 3)])
+def test_an_accuracy_over_tasks_is_covered_though_two_tasks_often_have_as_many_right_answers(tasks, seeds):
+    """Without the floor two tasks that agree by luck have an interval of no width: 83% at two tasks, one seed, .93."""
+    random = np.random.default_rng(13)
+    for spread, middle in itertools.product((0.0, 1.0), (0.0, 1.5, 3.0)):
+        answers, truth = accuracies(seeds, 40, spread, middle, 2000, random, (tasks,))
+        rate = np.mean([not e.low <= truth <= e.high for e in shares(answers)])
+        assert 0.022 - 0.01 <= rate <= 0.075 + 0.015, (spread, middle, rate)  # and three standard errors
+
+
+@pytest.mark.parametrize("tasks, seeds", [(2, 1), (2, 3), (3, 2), (6, 3)])
+def test_a_difference_of_accuracies_over_tasks_is_found_no_more_often_than_it_says(tasks, seeds):
+    random = np.random.default_rng(14)
+    logit = 1 + random.normal(size=(tasks, 1, 40, 2000))
+    right = [
+        (
+            random.random((tasks, seeds, 40, 2000))
+            < special.expit(logit + 0.3 * random.normal(size=(tasks, seeds, 1, 2000)))
+        )
+        for _ in range(2)
+    ]
+    found = differences(right[0].astype(float), right[1].astype(float), COSINE)
+    assert np.mean([one.verdict != "undecided" for one in found]) <= 0.065
+    assert all((one.p <= 0.05) == (not one.estimate.low <= 0 <= one.estimate.high) for one in found)
 
 
 def test_the_accuracy_of_one_seed_is_covered_for_other_queries():

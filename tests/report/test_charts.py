@@ -16,7 +16,8 @@ def test_a_tables_numbers_are_dots_by_column_and_rows_set_in_are_nulls():
         ["icl", "", ""],
     ]
     found = picture(Table(["", "cosine", "more"], rows)).data
-    assert found["names"] == {"column": ["cosine"], "name": ["gd", "wrong labels"], "role": [OWN, NULL]}
+    names = {"column": ["cosine"], "name": ["gd", "wrong labels"], "role": [OWN, NULL], "learner": ["gd", ""]}
+    assert found["names"] == names
     assert found["values"] == [0.5, 0.1]
     assert (found["limited"], found["low"], found["high"]) == ([0], [0.4], [0.6])
     assert found["choose"] == {}
@@ -47,3 +48,11 @@ def test_many_codes_take_a_byte_each_and_two_where_one_is_not_enough():
     assert small([3, 1]) == [3, 1]
     assert list(base64.b64decode(small([7] * 5000))) == [7] * 5000
     assert np.frombuffer(base64.b64decode(small([300] * 5000)), "<u2").tolist() == [300] * 5000
+
+
+def test_the_column_that_is_shown_first_can_be_named_and_a_learner_has_its_colour():
+    table = Table(["", "loss", "SPD"], [["trained", Number(1.0), Number(2.0)], ["gd ×1", Number(3.0), Number(4.0)]])
+    assert picture(table).data["names"]["column"] == ["loss", "SPD"]
+    found = picture(table, "SPD").data
+    assert (found["names"]["column"], found["values"]) == (["SPD", "loss"], [2, 4, 1, 3])
+    assert found["slots"] == {"trained": 0, "gd": 1}

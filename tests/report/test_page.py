@@ -8,7 +8,7 @@ from browsing import opened
 
 from iclgd.errors import Refusal
 from iclgd.report.figures import band, figure, styled, svg
-from iclgd.report.html import anchors, embedded, hashed, shown
+from iclgd.report.html import anchors, embedded, hashed, opening, shown, told
 from iclgd.report.numbers import Number
 from iclgd.report.page import Drawing, Page, Section, Table
 
@@ -86,6 +86,22 @@ def test_no_text_ends_the_script_that_it_is_data_of():
 def test_characters_that_turn_the_text_around_them_are_spelled_out():
     assert shown("a\u202eb\x07") == "a⟨U+202E⟩b⟨U+0007⟩"
     assert shown("שלום é\n") == "שלום é\n"
+
+
+def test_an_answer_opens_with_its_first_sentence_and_numbers_do_not_end_one():
+    assert opening("It is .5 [.4 .6] (gd 0.01). Training is not. It is.") == [
+        "It is .5 [.4 .6] (gd 0.01).",
+        "Training is not. It is.",
+    ]
+    assert opening("One, .5 of it") == ["One, .5 of it"]
+    page = Page("t", "s", "It is `so`. The rest <b>.", []).html()
+    assert '<div class="answer"><p>It is <code>so</code>.</p><p>The rest &lt;b&gt;.</p></div>' in page
+
+
+def test_what_stands_in_backticks_is_code_and_nothing_in_it_is_markup():
+    assert str(told("a `b` c")) == "a <code>b</code> c"
+    assert str(told("`<img src=x>` \u202e")) == "<code>&lt;img src=x&gt;</code> ⟨U+202E⟩"
+    assert str(told("one ` alone")) == "one ` alone"
 
 
 def test_the_page_is_the_same_for_the_same_numbers():

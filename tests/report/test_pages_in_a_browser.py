@@ -214,3 +214,7 @@ def test_a_notebooks_frame_runs_the_page_and_cannot_reach_out_of_it(browser, com
         inner.get_by_role("button", name="Next query").click()
         expect(inner.locator("select[name=query]")).to_have_value("1")
         assert inner.locator(".widget").count() == 1
+        strokes = inner.locator(".side svg.plot [stroke]").evaluate_all(
+            "all => all.map(one => one.getAttribute('stroke'))"
+        )
+        assert "var(--s1)" in strokes  # gd, as in every other chart

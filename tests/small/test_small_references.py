@@ -177,6 +177,17 @@ def test_mesa_as_a_reference_is_ridge_at_its_best_penalty():
     torch.testing.assert_close(mesa(episodes), ridge(episodes), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["ridge", "mesa"])
+def test_the_penalty_of_a_reference_is_the_best_one_and_not_where_the_search_began(name):
+    """σ²/τ² (Akyürek 2023), a ninth of the guess σ²."""
+    task = Regression(Inputs.normal(4), LinearMap.isotropic(4, scale=3.0), 6, noise=1.2)
+    sample, episodes = drawn(4000, seed=1, task=task), drawn(20, queries=3, seed=2, task=task)
+    (found,) = built(name, task, sample, 1).values()
+    best = linear(lambda x, y: learners.ridge(x, y, 1.2**2 / 3.0**2))(episodes)
+    guess = linear(lambda x, y: learners.ridge(x, y, 1.2**2))(episodes)
+    assert float((found(episodes) - best).norm() / (guess - best).norm()) < 0.1
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "exponential", "linear"])
 def test_functional_descent_as_a_reference_is_at_the_best_rate_of_its_kernel(kernel):
     sample = drawn(300, seed=1)

@@ -1,8 +1,9 @@
 """Choromanski et al. 2021, "Rethinking Attention with Performers" (2009.14794): the φ that Ren and Liu compute."""
 
-from iclgd.claims.claim import Place, Read, claim, identity, number
+from iclgd.claims.claim import Place, claim, identity, number
 from iclgd.claims.expect import AtMost, Within
 from iclgd.claims.reading import over_heads
+from iclgd.claims.ren2024 import CHECK
 
 claim(
     "choromanski2021.unbiased",
@@ -26,12 +27,12 @@ claim(
     "A thousand of them reproduce the median head of a language model to a tenth.",
     Place("ren2024", "appendix of the paper: approximation by random features"),
     AtMost(0.1),
-    Read("dual check"),
+    CHECK,
     over_heads("random", "median", 1024),
     stands="fails",
     tier="minutes",
     needs=("model",),
-    over="query",
+    over="draw",
     of="relative error of the median head's output, 1024 features",
     note="A real head's keys are long; moved by one vector they need far fewer.",
 )

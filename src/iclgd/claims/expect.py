@@ -218,6 +218,8 @@ Expectation = Region | Ordered | Signs | Together
 
 
 def state_of(stands: str, judgement: Judgement) -> str:
-    """Whether a measurement confirms what the ledger says of a sentence; an open one has nothing to confirm."""
+    """Whether a measurement confirms what the ledger says of a sentence; an open one says nothing to be confirmed."""
+    if stands == "open":
+        return stands
     said = "depends" if stands.startswith("depends") else stands
-    return "as we say" if said in ("open", judgement.verdict) else "not as we say"
+    return "as we say" if said == judgement.verdict else "not as we say"

@@ -14,9 +14,9 @@ from iclgd.report.widgets import Widget
 LEDGER = Path(__file__).parent / "ledger.js"
 ABOUT = "Sentences of the papers, what the ledger says of each, and whether a run confirmed it."
 TOLD = (
-    "✓: a run confirmed what the ledger says of a sentence, ✗: it did not, ·: not run. A sentence that fails, and is "
-    "said to fail, is as it should be. Each opens to its source, what was expected and measured, and the command that "
-    "repeats it."
+    "✓: a run confirmed what the ledger says of a sentence, ✗: it did not, ○: the ledger leaves it open, ·: not run. "
+    "A sentence that fails, and is said to fail, is as it should be. Each opens to its source, what was expected and "
+    "measured, and the command that repeats it."
 )
 
 

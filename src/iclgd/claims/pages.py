@@ -21,7 +21,7 @@ def own() -> list[Claim]:
 
 
 def counts(_home: str) -> str:
-    """`131 as we say · 29 not run`."""
+    """`131 as we say · 9 open · 29 not run`."""
     papers = {claim.paper for claim in own()}
     return f"{summed([of_kept(claim) for claim in own()])}, of {len(own())} claims of {len(papers)} papers"
 
@@ -60,9 +60,9 @@ def _entry(claim: Claim) -> str:
 def _measured(claim: Claim, line: Line) -> str:
     if line.judgement is None:
         return f"Not run yet{': it needs ' + ' and '.join(claim.needs) if claim.needs else ''}."
-    models = [m for m in models_of(claim) if kept(claim, m) is not None]
-    on = f" on {', '.join(models)}" if models else ""
-    return f"Measured{on}: {_safe(value_of(line.judgement, 6))}: {line.judgement.verdict}."
+    records = {m: record for m in models_of(claim) if (record := kept(claim, m)) is not None}
+    found = {f" on {m}": judgement_of(record) for m, record in records.items()} or {"": line.judgement}
+    return " ".join(f"Measured{on}: {_safe(value_of(one, 6))}: {one.verdict}." for on, one in found.items())
 
 
 def _safe(text: str) -> str:
@@ -98,13 +98,19 @@ def state(home: str, section: str = "") -> str:
 
 
 def _confirmed(lines: Iterable[Line]) -> str:
-    """`5 ✓`, `1 ✓ on smollm2-135m, 1 not run`."""
+    """`5 ✓`, `1 ✓ on smollm2-135m, 1 not run`, `2 ○`."""
     lines = list(lines)
     run = [line for line in lines if line.state == "as we say"]
-    models = sorted({model for line in run for model in models_of(line.claim)})
+    models = sorted({model for line in run for model in models_of(line.claim) if _agrees(line.claim, model)})
     shown = [f"{len(run)} ✓{' on ' + ', '.join(models) if models else ''}"] if run else []
-    shown += [f"{n} {word}" for word in ("not as we say", "not run") if (n := sum(x.state == word for x in lines))]
+    words = {"open": "○", "not as we say": "✗", "not run": "not run"}
+    shown += [f"{n} {word}" for state, word in words.items() if (n := sum(x.state == state for x in lines))]
     return ", ".join(shown)
+
+
+def _agrees(claim: Claim, model: str) -> bool:
+    """Whether what is kept of a model is what the ledger says."""
+    return of_kept(claim, model).state == "as we say"
 
 
 def table(home: str, paper: str = "") -> str:

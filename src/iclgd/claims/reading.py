@@ -1,13 +1,13 @@
 """What claims read from studies of the labs: pure functions of a study, one number a seed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iclgd.study import Study
 
 Numbers = list[float]
-Reader = Callable[["Study"], Numbers]
+Reader = Callable[..., Numbers]  # of one study, or of one a draw
 
 
 # linear train
@@ -18,6 +18,13 @@ def likeness_to(learner: str, metric: str = "cosine") -> Reader:
     return lambda study: [
         float(one.at(metric=metric).values) for one in study.arrays(quantity="likeness", learner=learner)
     ]
+
+
+def cosines(values: Numbers) -> Any:
+    """Their mean with an interval that ends at 1."""
+    from iclgd.metrics.estimates import COSINE, over_seeds
+
+    return over_seeds(values, COSINE)
 
 
 def loss_over(learner: str) -> Reader:
@@ -45,16 +52,16 @@ def cost_of_shuffling(study: "Study") -> Numbers:
     return [right - mixed for right, mixed in pairs]
 
 
-# dual check: one cell a query
+# dual check: a study a draw, with one query
 
 
 def over_heads(quantity: str, reduce: str = "max", size: int | None = None) -> Reader:
-    """A quantity of all heads, reduced to a number for each query: max, mean or median."""
+    """A quantity of all heads, reduced to a number for each draw: max, mean or median."""
 
-    def read(study: "Study") -> Numbers:
+    def read(*studies: "Study") -> Numbers:
         import numpy as np
 
-        found = study.arrays(quantity=quantity)
+        found = [one for study in studies for one in study.arrays(quantity=quantity)]
         values = [one.values if size is None else one.at(size=size).values for one in found]
         return [float(getattr(np, f"nan{reduce}")(one)) for one in values]
 
@@ -174,8 +181,8 @@ def gradient_ratio(study: "Study") -> Numbers:
     return [float((a.values.mean(-1) / b.values.mean(-1)).min()) for a, b in zip(*both, strict=True)]
 
 
-def halves(metric: str, position: str = "label") -> Callable[["Study"], Any]:
-    """LCGD less GD over the first and the middle third of the layers: one number a task, mean over draws."""
+def by_depth(metric: str, position: str = "label") -> Callable[["Study"], Any]:
+    """LCGD less GD over the first half and the third quarter of the layers: one number a task, mean over draws."""
 
     def read(study: "Study") -> Any:
         import numpy as np
@@ -188,8 +195,8 @@ def halves(metric: str, position: str = "label") -> Callable[["Study"], Any]:
             for name in ("lcgd 0.001", "gd 0.001")
         ]
         layers = np.nanmean(both[0] - both[1], axis=(1, 2))  # task layer
-        third = layers.shape[1] // 3
-        parts = {"first third": layers[:, :third], "middle third": layers[:, third : 2 * third]}
+        half, quarter = layers.shape[1] // 2, max(1, layers.shape[1] // 4)
+        parts = {"first half": layers[:, :half], "third quarter": layers[:, half : half + quarter]}
         return {name: list(np.nanmean(part, axis=1)) for name, part in parts.items()}
 
     return read
@@ -210,26 +217,29 @@ def tokens_over(printed: dict[str, float]) -> Callable[["Study"], Any]:
     return read
 
 
-# dual bound: one cell a query
+# dual bound: a study a draw, with one query
 
 
-def _bounds(study: "Study", quantity: str, split: str) -> list[Any]:
-    return [one.values for one in study.arrays(quantity=quantity, split=split)]  # each demonstrations layer head
+def _bounds(studies: "Sequence[Study]", quantity: str, split: str) -> list[Any]:
+    """Each is (demonstrations, layer, head)."""
+    return [one.values for study in studies for one in study.arrays(quantity=quantity, split=split)]
 
 
-def violations(study: "Study") -> Numbers:
-    """In how many heads and counts the measured gap is above the bound, with either split: one number a query."""
-    pairs = [zip(_bounds(study, "gap", s), _bounds(study, "bound", s), strict=True) for s in ("own", "best")]
-    return [float((gap > bound).sum()) for both in pairs for gap, bound in both]
+def violations(*studies: "Study") -> Numbers:
+    """In how many heads and counts the measured gap is above the bound, of both splits: one number a draw."""
+    splits = ("own", "best")
+    pairs = [zip(_bounds(studies, "gap", s), _bounds(studies, "bound", s), strict=True) for s in splits]
+    counts = [[float((gap > bound).sum()) for gap, bound in both] for both in pairs]
+    return [sum(one) for one in zip(*counts, strict=True)]
 
 
 def bound_slope(split: str) -> Reader:
-    """log₁₀ of the median head's bound at the most demonstrations less that at one: one number a query."""
+    """log₁₀ of the median head's bound at the most demonstrations less that at one: one number a draw."""
 
-    def read(study: "Study") -> Numbers:
+    def read(*studies: "Study") -> Numbers:
         import numpy as np
 
-        medians = [np.nanmedian(one.reshape(len(one), -1), axis=1) for one in _bounds(study, "bound", split)]
+        medians = [np.nanmedian(one.reshape(len(one), -1), axis=1) for one in _bounds(studies, "bound", split)]
         return [float(one[-1] - one[0]) for one in medians]
 
     return read
@@ -245,17 +255,19 @@ def best_arm_less_step(study: "Study", task: str, arms: list[str]) -> Numbers:
 # dual modify
 
 
-def log_p_less_plain(study: "Study", modification: str) -> Numbers:
-    """log p of the right label word less plain attention's: one number a query of the one draw there is."""
+def log_p_less_plain(studies: "Sequence[Study]", modification: str) -> Numbers:
+    """log p of the right label word less plain attention's, mean over queries: one number a draw."""
 
-    def right(name: str) -> Any:
+    def right(study: "Study", name: str) -> Any:
         import numpy as np
+        from scipy.special import log_softmax
 
         (scores,) = study.arrays(quantity="scores", modification=name)
         (answers,) = study.arrays(quantity="answers", modification=name)
-        return np.take_along_axis(scores.values, answers.values[:, None].astype(int), 1)[:, 0]
+        log_p = log_softmax(scores.values.astype(float), -1)
+        return np.take_along_axis(log_p, answers.values[:, None].astype(int), 1)[:, 0]
 
-    return [float(x) for x in right(modification) - right("plain")]
+    return [float((right(study, modification) - right(study, "plain")).mean()) for study in studies]
 
 
 def encoder_fall(study: "Study") -> Numbers:

@@ -9,9 +9,9 @@ from iclgd.claims.claim import Place, Read, claim, exact, identity, number
 from iclgd.claims.expect import Above, AtLeast, AtMost, Below, Exactly, Within
 from iclgd.claims.reading import bound_slope, label_gap, over_heads, violations
 
-CHECK = Read("dual check")
-BOUND = Read("dual bound")
-HEADS = {"tier": "minutes", "needs": ("model",), "over": "query"}  # of one draw of demonstrations
+CHECK = tuple(Read("dual check", {"seed": seed, "queries": 1}) for seed in range(3))
+BOUND = tuple(Read("dual bound", {"seed": seed, "queries": 1}) for seed in range(3))
+HEADS = {"tier": "minutes", "needs": ("model",), "over": "draw"}  # of demonstrations, with a query of its own
 
 
 def slide(where: str) -> Place:
@@ -205,7 +205,7 @@ claim(
     AtMost(1e-9, each=True),
     CHECK,
     over_heads("residual"),
-    of="largest residual of any head, for each query",
+    of="largest residual of any head",
     **HEADS,
 )
 claim(

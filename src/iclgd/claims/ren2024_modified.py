@@ -12,7 +12,10 @@ ARMS = (
 )
 TASKS = ("linear", "trigonometric", "exponential")
 TRAIN = Read("dual train", {"tasks": TASKS, "arms": ARMS, "seeds": 4})
-MODIFY = Read("dual modify", {"modifications": ("negative:k=1:beta=0.1", "negative:k=3:beta=0.1")})
+MODIFY = tuple(
+    Read("dual modify", {"modifications": ("negative:k=1:beta=0.1", "negative:k=3:beta=0.1"), "seed": seed})
+    for seed in range(3)
+)
 MINUTES = {"tier": "minutes"}
 LEGEND = [
     "negative k=1 beta=0.1",
@@ -194,10 +197,11 @@ claim(
     slide("slide 12"),
     Above(0.0),
     MODIFY,
-    lambda study: {arm: log_p_less_plain(study, arm) for arm in ("negative k=1 beta=0.1", "negative beta=0.1")},
-    stands="fails",
-    of="log p of the right word less plain attention's, over queries of one draw",
+    lambda *studies: {arm: log_p_less_plain(studies, arm) for arm in ("negative k=1 beta=0.1", "negative beta=0.1")},
+    stands="open",
+    note="We said that it fails, from the queries of one draw of demonstrations; over three draws it is undecided.",
+    of="log p of the right word among the label words less plain attention's",
     needs=("model",),
-    over="query",
+    over="draw",
     **MINUTES,
 )

@@ -12,7 +12,7 @@ from iclgd.errors import Refusal
 from iclgd.papers import PAPERS
 from iclgd.report.numbers import counted, significant
 
-MARKS = {"as we say": "✓", "not as we say": "✗", "not run": "·", "error": "!"}
+MARKS = {"as we say": "✓", "open": "○", "not as we say": "✗", "not run": "·", "error": "!"}
 WIDTH = 80
 
 
@@ -81,9 +81,9 @@ def listing(lines: Iterable[Line], width: int = WIDTH) -> str:
 
 
 def summed(lines: Sequence[Line]) -> str:
-    """`97 as we say · 2 not · 11 not run`."""
+    """`97 as we say · 5 open · 2 not · 11 not run`."""
     states = [line.state for line in lines]
-    counts = {"as we say": "as we say", "not as we say": "not", "not run": "not run", "error": "errors"}
+    counts = {"as we say": "as we say", "open": "open", "not as we say": "not", "not run": "not run", "error": "errors"}
     shown = [f"{states.count(state)} {word}" for state, word in counts.items() if states.count(state)]
     return " · ".join(shown) or "no claims"
 
@@ -107,8 +107,8 @@ def plain(line: Line) -> dict[str, Any]:
     }
 
 
-def in_full(claim: Claim, width: int = WIDTH) -> str:
-    """Everything that is known of one claim."""
+def in_full(claim: Claim, width: int = WIDTH, figures: str = "") -> str:
+    """Everything that is known of one claim; ``figures``: the command whose page draws what it reads."""
     document = PAPERS.get(claim.source.document)
     of = document.cited if document else claim.source.document
     copy = f" ({document.told})" if document and document.told else ""
@@ -130,8 +130,20 @@ def in_full(claim: Claim, width: int = WIDTH) -> str:
     data = " --data DIR" if "data" in claim.needs else ""
     lines += ["", *[fill(one, width, subsequent_indent=" " * 11) for one in reads]]
     lines += [f"repeat     iclgd claims run {claim.name}{data}"]
+    if figures:  # words stay whole, to be copied
+        indent, text = " " * 11, f"figures    {figures}"
+        lines += [fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)]
     cited = [name for name in dict.fromkeys((claim.paper, claim.source.document)) if name in PAPERS]
     return "\n\n".join(["\n".join(lines), *(PAPERS[name].bibtex(name) for name in cited)])
+
+
+def drawn_by(claim: Claim) -> str:
+    """The command whose page has the figures of what a claim reads; an identity has none."""
+    from iclgd.claims.ledger import Asked, spec_of
+    from iclgd.study import repeat_line
+
+    read = claim.reads[0]
+    return "" if read.lab == "identities" else repeat_line(read.lab, spec_of(read, Asked()), None)
 
 
 def _published(claim: Claim) -> str:

@@ -12,7 +12,11 @@ class Stand:
 
     section: str
     says: str
-    claims: tuple[str, ...]
+    names: str  # of claims, separated by spaces
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        return tuple(self.names.split())
 
 
 SECTIONS = {  # name → title and what it means; docs/state.md has them as headings
@@ -29,243 +33,237 @@ STANDS = (
         "A layer of linear attention with the right weights is one step of gradient descent on a linear regression "
         "over the demonstrations; the same layer again is the next step, and variants are GD++, preconditioned and "
         "functional gradient descent.",
-        (
-            "vonoswald2023.step-on-every-token",
-            "vonoswald2023.step-on-the-test-token",
-            "vonoswald2023.k-layers-k-steps",
-            "vonoswald2023.gdpp-layers",
-            "vonoswald2023.separate-tokens",
-            "ahn2023.layer-is-preconditioned",
-            "cheng2024.functional-gd",
-        ),
+        "vonoswald2023.step-on-every-token vonoswald2023.step-on-the-test-token vonoswald2023.k-layers-k-steps "
+        "vonoswald2023.gdpp-layers vonoswald2023.separate-tokens ahn2023.layer-is-preconditioned "
+        "cheng2024.functional-gd",
     ),
     Stand(
         "exact",
-        "Whatever its weights, a linear transformer keeps a linear model that depends on the demonstrations' second "
-        "moment alone. So that a trained one looks like a gradient step is no discovery.",
-        ("vladymyrov2024.implicit-linear-model", "vladymyrov2024.moment-is-enough"),
+        "Whatever its weights, a linear transformer keeps a linear model that depends on the demonstrations' "
+        "second moment alone. So that a trained one looks like a gradient step is no discovery.",
+        "vladymyrov2024.implicit-linear-model vladymyrov2024.moment-is-enough",
     ),
     Stand(
         "exact",
-        "Training a linear map by SGD is linear attention to its error signals; reading is a zero-shot map plus an "
-        "update.",
-        (
-            "dai2022.dual-form",
-            "dai2022.error-signals",
-            "dai2022.sgd-is-attention",
-            "dai2022.icl-is-zsl-plus-update",
-            "dai2022.ft-is-zsl-plus-update",
-        ),
+        "Training a linear map by SGD is linear attention to its error signals; in linear attention reading is a map "
+        "without demonstrations plus an update.",
+        "dai2022.dual-form dai2022.error-signals dai2022.sgd-is-attention dai2022.icl-is-zsl-plus-update "
+        "dai2022.ft-is-zsl-plus-update",
     ),
     Stand(
         "exact",
         "Softmax attention is one gradient step on a kernel model built for the query at hand, for any weights.",
-        (
-            "ren2024.thm31",
-            "ren2024.thm31-taylor",
-            "ren2024.thm31-large-scores",
-            "ren2024.thm31-any-weights",
-            "ren2024.rate-cancels",
-            "ren2024.siamese",
-            "ren2024.relu",
-            "ren2024.chain",
-        ),
+        "ren2024.thm31 ren2024.thm31-taylor ren2024.thm31-large-scores ren2024.thm31-any-weights "
+        "ren2024.rate-cancels ren2024.siamese ren2024.relu ren2024.chain",
     ),
     Stand(
         "exact",
-        "A context is a patch of rank one to the weights behind attention, for any block: gated, with norms before or "
-        "behind the MLP, and block after block through a whole model, which then generates the same tokens.",
-        (
-            "dherin2025.rank-one-patch",
-            "dherin2025.rank",
-            "dherin2025.with-a-skip",
-            "dherin2025.not-unique",
-            "innocenti2025.any-block-with-norms",
-            "goldwaser2026.gated-blocks",
-            "goldwaser2026.last-map-is-enough",
-            "goldwaser2026.norm-behind",
-            "goldwaser2026.same-tokens",
-            "goldwaser2026.pretrained",
-            "goldwaser2026.fifty-tokens",
-        ),
+        "A context is a patch of rank one to the weights behind attention, for any block: gated, with norms before "
+        "or behind the MLP, and block after block through a whole model, which then generates the same tokens.",
+        "dherin2025.rank-one-patch dherin2025.rank dherin2025.with-a-skip dherin2025.not-unique "
+        "innocenti2025.any-block-with-norms goldwaser2026.gated-blocks goldwaser2026.last-map-is-enough "
+        "goldwaser2026.norm-behind goldwaser2026.same-tokens goldwaser2026.pretrained goldwaser2026.fifty-tokens",
     ),
     Stand(
         "exact",
-        "Layers with a state that is trained as they read (delta rule, mesa layer, test-time training) are SGD, ridge "
-        "regression or linear attention.",
-        (
-            "yang2024.delta-is-sgd",
-            "yang2024.gated-delta",
-            "yang2024.chunks",
-            "vonoswald2023b.mesa",
-            "mesanet2025.conjugate-gradients",
-            "sun2024.linear-attention-is-batch-gd",
-            "sun2024.linear-attention-is-sgd",
-            "liu2026.ascent-is-minus-descent",
-        ),
+        "Layers with a state that is trained as they read (delta rule, mesa layer, test-time training) are SGD, "
+        "ridge regression or linear attention.",
+        "yang2024.delta-is-sgd yang2024.gated-delta yang2024.chunks vonoswald2023b.mesa "
+        "mesanet2025.conjugate-gradients sun2024.linear-attention-is-batch-gd sun2024.linear-attention-is-sgd "
+        "liu2026.ascent-is-minus-descent",
     ),
     Stand(
         "exact",
         "Reading and layer-causal training change a layer without knowing deeper ones; gradient descent does not.",
-        ("deutch2023.icl-is-layer-causal", "deutch2023.gd-is-not", "deutch2023.lcgd-is", "deutch2023.parallel-sum"),
+        "deutch2023.icl-is-layer-causal deutch2023.gd-is-not deutch2023.lcgd-is deutch2023.parallel-sum",
     ),
     Stand(
         "holds",
-        "One change of weights for all queries, fitted on a few, brings back much of what a prompt does to others, and "
-        "more than a shift that all share; that its labels matter is not shown.",
-        ("mazzawi2025.thought-matrix", "mazzawi2025.more-than-a-shift"),
+        "One change of weights for all queries, fitted on a few, brings back much of what a prompt does to others, "
+        "and more than a shift that all share; that its labels matter is not shown.",
+        "mazzawi2025.thought-matrix mazzawi2025.more-than-a-shift",
     ),
     Stand(
         "holds",
-        "The best single layer of linear attention is a preconditioned gradient step, and training finds it.",
-        (
-            "ahn2023.best-matrix",
-            "ahn2023.preconditioned",
-            "ahn2023.not-a-rate",
-            "mahankali2023.noisy-rate",
-            "zhang2023.other-length",
-            "vonoswald2023.training-finds-the-step",
-        ),
+        "For regressions with weights of mean zero the best single layer of linear attention is one preconditioned "
+        "step, the only kind of step that such a layer can take, and training finds it. With another mean no "
+        "number of heads does what one step from that mean does.",
+        "ahn2023.best-matrix ahn2023.preconditioned ahn2023.not-a-rate mahankali2023.noisy-rate "
+        "zhang2023.other-length vonoswald2023.training-finds-the-step xie2025.mean-is-missed",
     ),
     Stand(
         "holds",
-        "Two layers are GD++ rather than gradient descent; curvature is what they gain by.",
-        ("vonoswald2023.curvature-beats-gd", "vonoswald2023.two-layers-are-gdpp"),
+        "Two trained layers end nearer to GD++ than to gradient descent, and deeper stacks get ahead at the pace "
+        "of Newton's iteration or faster, where gradient descent would take one step a layer.",
+        "vonoswald2023.curvature-beats-gd vonoswald2023.two-layers-are-gdpp fu2023.stacks-keep-newtons-pace",
     ),
     Stand(
         "holds",
-        "Every head of a pretrained model is its zero-shot part plus one gradient step, which hardly changes when "
-        "every label is wrong.",
-        ("ren2024.thm31-real-heads", "ren2024.feature-map-real", "ren2024.unsupervised-flip"),
+        "Every head of a pretrained model is a part that reads the query's own tokens plus one step on the "
+        "demonstrations, in its kernel space; the step hardly changes when every label is wrong.",
+        "ren2024.w0-is-the-own-tokens ren2024.thm31-real-heads ren2024.feature-map-real ren2024.unsupervised-flip",
     ),
     Stand(
         "holds",
-        "The metric that the case for language models rested on gives a quarter to random vectors; without its "
-        "normalisation they score nothing.",
-        (
-            "deutch2023.noise-quarter",
-            "deutch2023.noise-zero",
-            "deutch2023.norm-sees-size",
-            "deutch2023.simam-punishes-drift",
-            "deutch2023.normalisation-inflates",
-        ),
+        "The similarity of updates on which the case for language models rested (SimAOU with each output scaled to "
+        "length one) gives a quarter to random vectors; without that scaling they score nothing.",
+        "deutch2023.noise-quarter deutch2023.noise-zero deutch2023.norm-sees-size deutch2023.simam-punishes-drift "
+        "deutch2023.normalisation-inflates",
     ),
     Stand(
         "holds",
-        "In a pretrained model reading and finetuning move attention outputs in a common direction, above random ones.",
-        ("dai2022.updates-are-alike",),
+        "In a pretrained model reading and finetuning move attention outputs in a common direction, further than "
+        "random updates would, and finetuning brings attention maps a little nearer to those of reading.",
+        "dai2022.updates-are-alike dai2022.simam-rises",
     ),
     Stand(
         "holds",
         "Full-batch gradient descent ignores the order of demonstrations; reading and sequential training do not.",
-        ("shen2023.order", "shen2023.order-of-reading", "deutch2023.sequential-order", "yang2024.order"),
+        "shen2023.order shen2023.order-of-reading deutch2023.sequential-order yang2024.order",
     ),
     Stand(
         "holds",
         "At equal rates layer-causal training is above gradient descent in the normalised likeness of updates, and "
         "below it in the likeness of attention maps.",
-        ("deutch2023.lcgd-simaou-norm", "deutch2023.lcgd-simam-lower"),
+        "deutch2023.lcgd-simaou-norm deutch2023.lcgd-simam-lower",
     ),
     Stand(
         "fails",
-        "That a high Rec2FTP shows that reading and finetuning correct the same queries: without its base rate it says "
-        "how many queries reading corrects.",
-        ("dai2022.rec2ftp-without-a-base-rate",),
+        "That a high Rec2FTP shows that reading and finetuning correct the same queries: without its base rate it "
+        "says how many queries reading corrects.",
+        "dai2022.rec2ftp-without-a-base-rate",
     ),
     Stand(
         "fails",
-        "The kernel model is no descent: its loss has no minimum, its D changes with the query, and its start is not "
-        "the zero-shot model.",
-        ("ren2024.one-step-is-descent", "ren2024.d-is-constant", "ren2024.w0-is-zero-shot"),
+        "That what reading changes is what the labels say: they make a small part of its update, so that a likeness of "
+        "whole updates is mostly one of format, topic and position.",
+        "dai2022.update-is-labels",
+    ),
+    Stand(
+        "fails",
+        "That reading and finetuning attend to the same tokens of the demonstrations, and that changing their "
+        "order moves reading's updates more than those of training one by one.",
+        "dai2022.attention-ranks shen2023.updates-by-order",
+    ),
+    Stand(
+        "fails",
+        "Said of layer-causal training: that it costs no more than gradient descent, that it changes attention "
+        "maps in directions of its own, that layers two thirds of the way up already say what the model says; and "
+        "that the tokens of the paper's table 3 are tokens.",
+        "deutch2023.low-resource deutch2023.alpha deutch2023.early-exit deutch2023.table-3-tokens",
+    ),
+    Stand(
+        "fails",
+        "The kernel model is no descent: its loss has no minimum, its D changes with the query, and its start is "
+        "not the zero-shot model.",
+        "ren2024.one-step-is-descent ren2024.d-is-constant ren2024.w0-is-zero-shot",
     ),
     Stand(
         "fails",
         "Printed formulas that are not what their losses give.",
-        (
-            "ren2024.regularised-as-printed",
-            "ren2024.negative-as-printed",
-            "ren2024.thm32-needs-d_o",
-            "natan2023.eq1-as-printed",
-            "fu2023.largest-rate",
-        ),
+        "ren2024.regularised-as-printed ren2024.negative-as-printed ren2024.thm32-needs-d_o "
+        "natan2023.eq1-as-printed fu2023.largest-rate",
     ),
     Stand(
         "fails",
-        "Identities taken for evidence: any path of matrices is such a descent, untrained blocks converge as well, and "
-        "a patch is of use to the one query it was made from.",
-        ("dherin2025.descent-is-evidence", "dherin2025.convergence-is-evidence", "dherin2025.serves-other-queries"),
+        "Identities taken for evidence: any path of matrices is such a descent, untrained blocks converge as well, "
+        "and a patch is of use to the one query it was made from.",
+        "dherin2025.descent-is-evidence dherin2025.convergence-is-evidence dherin2025.serves-other-queries",
     ),
     Stand(
         "fails",
-        "That the change of weights which a prompt amounts to is the one that training on its demonstrations makes: in "
-        "the same matrices of a language model the two are next to orthogonal.",
-        ("dherin2025.is-training",),
+        "That the change of weights which a prompt amounts to is the one that training on its demonstrations "
+        "makes: in the same matrices of a language model the two are next to orthogonal.",
+        "dherin2025.is-training",
     ),
     Stand(
         "fails",
         "That negative samples help a softmax layer because they are negative, and not because they centre it.",
-        ("ren2024.negatives-not-centring",),
+        "ren2024.negatives-not-centring",
     ),
-    Stand("fails", "That negative samples help inside a pretrained model.", ("ren2024.pretrained-negatives",)),
+    Stand(
+        "fails",
+        "Of the kernel model on real heads: that its bound falls with the number of demonstrations (with the "
+        "head's own kernel), that a thousand random features reproduce a head, that label words weigh no more than "
+        "other tokens; and that a penalty on its weights changes what a layer is trained to.",
+        "ren2024.thm32-falls-with-n choromanski2021.real-heads ren2024.unsupervised-parts ren2024.panel-left",
+    ),
+    Stand(
+        "fails",
+        "That a gate on the delta rule's state is of use on regressions, which do not change while they are read.",
+        "yang2025.gate-is-of-use",
+    ),
     Stand(
         "fails",
         "The explanations that the regular-languages report gives for its mismatch: with a fixed language there is "
         "nothing to learn in context, and with a random sign the layer is a preconditioned step.",
-        ("languages2024.because-apart", "languages2024.because-nonlinear"),
+        "languages2024.because-apart languages2024.because-nonlinear",
     ),
     Stand(
         "depends",
         "Whether demonstrations raise a small model's accuracy depends on calibration.",
-        ("brown2020.icl-improves",),
+        "brown2020.icl-improves",
     ),
     Stand(
         "depends",
         "What negative samples gain when trained depends on the task.",
-        ("ren2024.panel-right-all",),
+        "ren2024.panel-right-all",
     ),
     Stand(
         "open",
         "Whether untrained models reach trained ones in likeness of updates, and whether reading recovers what "
         "finetuning corrects beyond what it corrects anyway, on every task.",
-        ("deutch2023.untrained-simaou", "dai2022.rec2ftp"),
+        "deutch2023.untrained-simaou dai2022.rec2ftp",
     ),
     Stand(
         "open",
         "Whether that common direction is learning: it is not shown to be larger than with another query's update, or "
-        "than with training on wrong labels, nor to make a finetuned model answer more like one that read.",
-        ("dai2022.alike-beyond-nulls", "dai2022.same-functions"),
+        "than with training on wrong labels, nor to make a finetuned model answer more like one that read. And the "
+        "question itself, asked of the labels: whether what right labels change, against wrong ones, is the same in "
+        "reading and in training, and whether training learns them at all.",
+        "dai2022.alike-beyond-nulls dai2022.same-functions dai2022.labels-alike dai2022.training-learns-labels "
+        "dai2022.labels-alike-on-six-tasks dai2022.training-learns-labels-on-six-tasks",
     ),
     Stand(
         "open",
         "Whether layer-causal training is more like reading than gradient descent, on real tasks and rates.",
-        (
-            "deutch2023.lcgd-simaou",
-            "deutch2023.lcgd-simam-delta",
-            "deutch2023.lcgd-over-untrained",
-            "deutch2023.by-layer",
-            "deutch2023.alpha",
-        ),
+        "deutch2023.lcgd-simaou deutch2023.lcgd-simam-delta deutch2023.lcgd-over-untrained deutch2023.by-layer",
     ),
     Stand(
         "open",
-        "Whether finetuning brings a model's attention maps nearer to those of reading.",
-        ("dai2022.simam-rises", "deutch2023.untrained-simam-delta"),
+        "Whether untrained models reach trained ones in likeness of attention maps, and whether layer-causal "
+        "training learns the tasks at all.",
+        "deutch2023.untrained-simam-delta deutch2023.lcgd-at-chance",
+    ),
+    Stand(
+        "open",
+        "Whether training's attention, put into the model that read nothing, does what reading does; and whether "
+        "order moves answers, and next tokens come nearer, as the comparison of reading and training would have "
+        "it.",
+        "dai2022.training-carries-reading shen2023.answers-by-order shen2023.next-tokens-come-nearer",
+    ),
+    Stand(
+        "open",
+        "The rivals of gradient descent, on the one small model that was asked: whether one vector, a few heads or "
+        "a patch of weights does the task without the demonstrations, and whether such a patch knows the labels.",
+        "hendel2023.one-vector todd2024.few-heads todd2024.triggers-the-task yin2025.function-vector-heads "
+        "yin2025.induction-heads liu2024.better-than-reading mazzawi2025.knows-the-labels",
     ),
     Stand(
         "open",
         "Whether augmented attention gains over plain attention, and the best modified softmax layer over one "
-        "preconditioned gradient step, on every task.",
-        ("ren2024.panel-centre", "ren2024.beats-one-gd-step"),
+        "preconditioned gradient step, on every task; whether negative samples help inside a pretrained model.",
+        "ren2024.panel-centre ren2024.beats-one-gd-step ren2024.pretrained-negatives",
     ),
     Stand(
         "open",
-        "How well a layer tells members of a fixed regular language, how far it is from one gradient step, and whether "
-        "it reads its labels at all, on every language.",
-        ("languages2024.75-percent", "languages2024.no-match", "languages2024.fixed-language-is-no-icl"),
+        "How well a layer tells members of a fixed regular language, how far it is from one gradient step, and "
+        "whether it reads its labels at all, on every language.",
+        "languages2024.75-percent languages2024.no-match languages2024.fixed-language-is-no-icl",
     ),
     Stand(
         "open",
         "Whether a layer behind a network does gradient descent on what the network makes of its inputs.",
-        ("vonoswald2023.deep-representations",),
+        "vonoswald2023.deep-representations",
     ),
 )

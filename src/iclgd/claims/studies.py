@@ -39,6 +39,7 @@ STRONG = Read(
 )
 """Hours, or minutes on a GPU: of the published study (six tasks of the papers, five draws of 32 demonstrations, five
 rates, three initialisations) the part at the rate 10⁻³ with trained and untrained weights."""
+STRONG_LABELS = replace(STRONG, only={"init": ("trained",), "learner": (None, "gd 0.001", "gd 0.001 target=label")})
 STRONG_READ = replace(STRONG, only={"init": ("trained",), "learner": (None,)})
 
 _SMALL = {"task": ("sentiment",), "k": 8, "seeds": 3, "init": ("trained",)}
@@ -48,6 +49,19 @@ IMPLICIT = Read(
     only={"part": ("static", "trained")},
 )
 """Minutes: an embedded task, three draws; one patch for all queries, and finetuning of the patched matrices."""
+LABELS = Read(
+    "compare",
+    {
+        **_SMALL,
+        "seeds": 5,
+        "queries": 40,
+        "learners": ("gd:rate=0.01", "gd:rate=0.01:target=label"),
+        "metrics": ("contrast-AOU", "label-share", "accuracy"),
+        "nulls": ("other-query", "other-demos", "wrong-labels"),
+        "floor": False,
+    },
+)
+"""Minutes: the same task, five draws; right labels against wrong ones, in reading and under either loss."""
 CAUSAL = Read("causal", {**_SMALL, "queries": 12})
 """Minutes: the same task and draws; layers exchanged, heads taken out."""
 RIVALS = Read(

@@ -5,7 +5,7 @@ The sentences are those that Bar Natan's review and Ren and Liu's slides quote, 
 
 from iclgd.claims.claim import Place, Published, Read, claim, exact, identity, number
 from iclgd.claims.expect import AtLeast, AtMost, Together, Within
-from iclgd.claims.reading import likeness_to, loss_over
+from iclgd.claims.reading import cosines, likeness_to, loss_over
 
 QUOTED = "natan2023"
 ONE = Read("linear train")
@@ -156,7 +156,7 @@ claim(
     Together({"cosine": AtLeast(0.95), "loss": AtMost(1.2)}),
     SINE,
     lambda study: {
-        "cosine": likeness_to("gd ×1 on learned features")(study),
+        "cosine": cosines(likeness_to("gd ×1 on learned features")(study)),
         "loss": loss_over("gd ×1 on learned features")(study),
     },
     tier="minutes",

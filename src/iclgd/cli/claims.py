@@ -10,7 +10,7 @@ import click
 
 from iclgd.claims.claim import CLAIMS, TIERS
 from iclgd.claims.kept import changed, keep, kept
-from iclgd.claims.shown import WIDTH, Line, in_full, listing, of_kept, plain, scorecard, summed
+from iclgd.claims.shown import WIDTH, Line, drawn_by, in_full, listing, of_kept, plain, scorecard, summed
 from iclgd.cli.completion import claim_names, completed, model_names, paper_names
 from iclgd.cli.forms import Form, forms
 from iclgd.cli.values import Named, Whole
@@ -85,7 +85,8 @@ def command(context: click.Context, paper: str, tier: str, stands: str, match: s
     """Sentences of the papers, made executable: list them with what was last measured, show one, or run them.
 
     A line has what the ledger says of a sentence (holds, fails, depends, open) and whether a run confirmed it (✓), did
-    not (✗) or was not done (·). A sentence that fails, and is said to fail, is as it should be.
+    not (✗) or was not done (·); of an open one (○) there is nothing to confirm. A sentence that fails, and is said to
+    fail, is as it should be.
     """
     if context.invoked_subcommand is not None:
         return
@@ -112,7 +113,8 @@ def unloadable() -> list[tuple[str, str]]:
 def show_command(name: str, form: Form) -> None:
     """One claim in full: sentence, source, evidence, cells, the command that repeats it, BibTeX."""
     claim = CLAIMS[name]
-    form.tell(plain(of_kept(claim)), lambda: in_full(claim, min(window() or WIDTH, WIDTH)), claim.stands)
+    shown = lambda: in_full(claim, min(window() or WIDTH, WIDTH), drawn_by(claim))  # noqa: E731
+    form.tell(plain(of_kept(claim)), shown, claim.stands)
 
 
 @command.command("page")

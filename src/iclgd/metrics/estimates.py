@@ -10,7 +10,7 @@ axis, as of layers. nan is a value that is not known, and is left out. Not cover
 (the interval over tasks is wider), and the choice of the best among many estimates.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -72,8 +72,8 @@ def shares(answers: np.ndarray) -> list[Estimate]:
 
     With one seed Wilson's interval (1927); with more the same with as many answers as would give the variance found,
     and Student's t in place of z. Where all answers are alike their variance says nothing: the queries (or the tasks)
-    then count as answers, once, however many seeds gave them. Simulated coverage is 93 to 97.5%; 92% for two seeds of
-    40 queries that vary widely around an accuracy of .9 or more.
+    then count as answers, once, however many seeds gave them. Simulated coverage is 93 to 97.5%; 91% for two seeds of
+    40 queries that vary widely around an accuracy of .9, and up to 99% where 40 queries have an accuracy above .95.
     """
     sample = sample_of(answers)
     checked(answers, SHARE)
@@ -130,13 +130,20 @@ def sample_of(values: np.ndarray) -> Sample:
         by_task = np.full((1, 1, 1, values.shape[-1]), np.nan)
     known = np.isfinite(by_task)
     over_tasks = len(by_task) > 1
-    spread = crossed.spread(_mean(by_task, (1, 2))[:, None] if over_tasks else by_task[0])
+    spread = _over_tasks(by_task) if over_tasks else crossed.spread(by_task[0])
     seed_means = _mean(_mean(by_task, 2), 0)
     some = np.isfinite(seed_means).sum(0)
     squares = np.nansum((seed_means - _mean(seed_means, 0)) ** 2, axis=0)
     seed_std = np.where(some > 1, np.sqrt(squares / np.maximum(some - 1, 1)), np.nan)
     queries, tasks = known.any(1).sum((0, 1)), known.any((1, 2)).sum(0)
     return Sample(spread, over_tasks, seed_std, some, queries, tasks)
+
+
+def _over_tasks(by_task: np.ndarray) -> Spread:
+    """Of the tasks' own means, with what their values would give the mean if the tasks did not differ."""
+    means, count = _mean(by_task, (1, 2)), np.isfinite(by_task).sum((1, 2))
+    squares = np.nansum((by_task - means[:, None, None]) ** 2, axis=(1, 2)) / np.maximum(count * (count - 1), 1)
+    return replace(crossed.spread(means[:, None]), inside=squares.sum(0) / np.maximum((count > 0).sum(0), 1) ** 2)
 
 
 def _mean(values: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:

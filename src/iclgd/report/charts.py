@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from iclgd.report.colours import HOW_MUCH, USUAL, slots
 from iclgd.report.numbers import Number
 from iclgd.report.page import Table
 from iclgd.report.widgets import Widget
@@ -38,7 +39,7 @@ class Looks:
 
     ``choose``: labels that have a selector, and how it is called; ``panel``: the label that has a panel of its own for
     each value; ``name``: the label by which a row or line is told apart; ``own``: the label that is "own" for what the
-    chart is about and "null" for what stands beside it.
+    chart is about and "null" for what stands beside it; ``log``: panels with a logarithmic scale.
     """
 
     choose: Mapping[str, str] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Looks:
     colour: str = "panel"
     x: str = ""
     y: str = ""
+    log: Sequence[str] = ()
 
 
 def dots(make: Callable[[], Sequence[Series]], looks: Looks, about: str) -> Widget:
@@ -69,7 +71,8 @@ def plain(series: Sequence[Series], points: Sequence[float], looks: Looks) -> di
         places = known[name]
         codes[name] = small([places.setdefault(one.labels.get(name, ""), len(places)) for one in series])
     limited = [i for i, one in enumerate(series) if len(one.low) and np.isfinite(one.low).any()]
-    layout = {name: getattr(looks, name) for name in ("panel", "name", "own", "colour", "x", "y")}
+    layout: dict[str, Any] = {name: getattr(looks, name) for name in ("panel", "name", "own", "colour", "x", "y")}
+    layout["log"], layout["slots"] = list(looks.log), slots(known.get(looks.colour, ()))
     return {
         "points": list(points),
         "count": len(series),
@@ -106,13 +109,16 @@ def packed(values: np.ndarray) -> Any:
     return {"low": low, "high": high, "steps": STEPS, "codes": base64.b64encode(codes.tobytes()).decode()}
 
 
-def picture(table: Table) -> Widget | None:
-    """The numbers of a table as dots: a column at a time, rows that are set in, or called null, as nulls."""
-    found = list(_rows(table))
+def picture(table: Table, first: str = "") -> Widget | None:
+    """The numbers of a table as dots: a column at a time, rows that are set in, or called null, as nulls.
+
+    ``first``: the column that is shown before one is chosen.
+    """
+    found = sorted(_rows(table), key=lambda one: one.labels["column"] != first)
     if len({one.labels["name"] for one in found}) < 2:
         return None
     columns = dict.fromkeys(one.labels["column"] for one in found)
-    looks = Looks(choose={"column": "what is shown"} if len(columns) > 1 else {})
+    looks = Looks(choose={"column": "what is shown"} if len(columns) > 1 else {}, colour="learner")
     return dots(lambda: found, looks, f"Dots with 95% intervals: {', '.join(columns)}.")
 
 
@@ -121,8 +127,10 @@ def _rows(table: Table) -> list[Series]:
     for row in table.rows:
         name = str(row[0])
         role = NULL if name.startswith(("  ", "null", "─")) else OWN
+        kind = HOW_MUCH.sub("", name)
+        learner = kind if kind in USUAL else ""
         for title, entry in zip(list(table.header)[1:], row[1:], strict=False):
             if isinstance(entry, Number) and math.isfinite(entry.value):
-                labels = {"column": title, "name": name.strip(), "role": role}
+                labels = {"column": title, "name": name.strip(), "role": role, "learner": learner}
                 found.append(Series(labels, [entry.value], [entry.low], [entry.high]))
     return found

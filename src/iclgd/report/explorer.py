@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from iclgd.report.colours import slots
 from iclgd.report.page import Section
 from iclgd.report.widgets import CHARTS, WEB, Widget
 
@@ -77,6 +78,7 @@ def section(make: Callable[[], Sequence[Episode]]) -> Section:
     def data() -> dict[str, Any]:
         episodes = make()
         room = ROOM // sum(one.bytes_of_one for one in episodes)
-        return {"episodes": [one.plain(max(1, min(one.queries, room))) for one in episodes]}
+        who = slots(name for one in episodes for name in one.alike)
+        return {"episodes": [one.plain(max(1, min(one.queries, room))) for one in episodes], "slots": who}
 
     return Section(TITLE, TOLD, widget=Widget("explorer", data, ABOUT, SCRIPTS))

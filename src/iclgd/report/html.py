@@ -41,7 +41,14 @@ def render(page: "Page") -> str:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=shown
     )
-    environment.filters |= {"anchor": anchor, "image": image, "attachment": attachment, "address": id}
+    environment.filters |= {
+        "anchor": anchor,
+        "image": image,
+        "attachment": attachment,
+        "address": id,
+        "told": told,
+        "opening": opening,
+    }
     first = page.picture or next((made for t in _brief(page) if (made := picture(t)) is not None), None)
     widgets = [w for w in (first, *(section.widget for section in page.sections)) if w is not None]
     scripts = [_text(path) for path in dict.fromkeys(_scripts(widgets))]
@@ -107,6 +114,18 @@ def inert(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [inert(value) for value in data]
     return shown(data)
+
+
+def told(text: str) -> Any:
+    """A text with what stands in backticks as code; all of it is escaped before."""
+    from markupsafe import escape
+
+    return _safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(shown(text)))))
+
+
+def opening(text: str) -> list[str]:
+    """The first sentence of an answer, which is the answer, and the rest, which is about it."""
+    return re.split(r"(?<=\.) (?=[A-Z])", text, maxsplit=1)
 
 
 def anchor(title: str) -> str:

@@ -1,13 +1,15 @@
 """What the page of `causal` says of studies whose numbers are known."""
 
 import numpy as np
+import pytest
 from planted_causal import ANSWERS, LAYERS, Plant, planted
 
 from iclgd.labs.causal import tables
-from iclgd.labs.causal.answer import answer
+from iclgd.labs.causal.answer import _alone, answer
 from iclgd.labs.causal.figures import draw_layers
 from iclgd.labs.causal.page import page
 from iclgd.labs.causal.view import View
+from iclgd.metrics.estimates import Estimate
 
 
 def rows(table) -> dict[str, list[str]]:
@@ -74,8 +76,8 @@ def test_heads_are_listed_by_what_they_carry_with_rank_correlations():
 
 
 def test_the_answer_says_what_carries_it_and_what_is_left():
-    found = answer(planted(seeds=3))
-    assert found.startswith("One layer carries most of what reading does to the label margins")
+    found = answer(planted(Plant(layers=(0.1, 0.1, 0.6, 0.1)), seeds=3))
+    assert found.startswith("One layer carries half or more of what reading does to the label margins")
     assert "attention of layer 2 of 3" in found
     assert "function vector, less than the .80" in found
     assert "induction, not shown to be less than" in found
@@ -84,6 +86,18 @@ def test_the_answer_says_what_carries_it_and_what_is_left():
     assert "(1.00 of the random sets leave as little)" in found
     none = answer(planted(Plant(layers=(0.1, 0.2, 0.3, 0.1)), seeds=3))
     assert none.startswith("No single layer carries half of what reading does")
+
+
+@pytest.mark.parametrize(
+    "low, high, says", [(0.5, 0.7, "or more"), (0.2, 0.49, "carries half of"), (0.2, 0.7, "shown")]
+)
+def test_whether_one_layer_carries_half_is_no_surer_than_its_interval(low, high, says):
+    assert says in _alone(Estimate((low + high) / 2, low, high, 0.1, 3, 10, 1, "draws"))
+
+
+def test_a_half_that_the_interval_straddles_or_that_one_draw_has_is_not_decided():
+    for view in (planted(seeds=3), planted(Plant(layers=(0.1, 0.1, 0.6, 0.1)), seeds=1)):
+        assert answer(view).startswith("No single layer is shown to carry half of what reading does")
 
 
 def test_one_seed_shows_nothing_to_be_less():

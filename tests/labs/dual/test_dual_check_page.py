@@ -59,7 +59,7 @@ def study(queries: int = 3, **changes: np.ndarray) -> Study:
 def test_the_answer_says_that_all_heads_hold_how_large_the_step_is_and_what_it_depends_on() -> None:
     assert page(study()).answer == (
         "All 6 heads are their zero-shot part plus one gradient step on a kernel model (largest residual 2e-14, kernel "
-        "residual 1e-12); the step is .50 of a head on average, from .30 (layer 0) to .70 (layer 1), .37 of it from "
+        "residual 1e-12). The step is .50 of a head on average, from .30 (layer 0) to .70 (layer 1), .37 of it from "
         "label words (cosine .90 with the step of wrong labels), and depends on the query (cosine .60 between two "
         "queries' steps)."
     )

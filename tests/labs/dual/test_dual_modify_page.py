@@ -37,14 +37,15 @@ def test_effects_are_named_by_direction_and_what_shows_none_is_counted() -> None
     found = page(study({"negative k=1 beta=0.1": -0.3, "centred": 0.37, "augmented": 0.135}))
     assert found.answer == (
         "With these demonstrations centred (.235) raises log p of the right word; negative k=1 beta=0.1 (-.435) lowers "
-        "log p of the right word; of the other 1 no effect is shown."
+        "log p of the right word; of the other 1 no effect is shown; one draw says nothing of others."
     )
 
 
 def test_where_nothing_is_shown_the_answer_says_so() -> None:
     found = page(study(dict.fromkeys(("negative k=1 beta=0.1", "centred", "augmented"), 0.135)))
     assert found.answer == (
-        "With these demonstrations none of 3 modifications is shown to change log p of the right word."
+        "With these demonstrations none of 3 modifications is shown to change log p of the right word; one draw says "
+        "nothing of others."
     )
 
 

@@ -97,3 +97,15 @@ def test_the_figure_has_a_panel_for_each_family_and_task_and_plain_in_each() -> 
     assert axes[0].get_ylim() == axes[1].get_ylim() == pytest.approx((0.45 - 0.05 * 0.46, 0.91 + 0.05 * 0.46))
     (constant,) = [line for line in axes[0].lines if str(line.get_label()).startswith("_")]
     assert constant.get_ydata()[0] == pytest.approx(0.91)
+
+
+def test_curves_of_a_modification_stand_beside_plain_attention_and_levels_in_every_group() -> None:
+    (drawn,) = [section for section in page(study(HELP)).sections if section.widget is not None]
+    data = drawn.widget.data
+    named = {name: [data["names"][name][i] for i in codes] for name, codes in data["codes"].items()}
+    groups = dict(zip(named["name"], named["group"], strict=True))
+    assert groups["plain"] == groups["best constant"] == ""
+    assert [groups[name] for name in ("negative k=1", "regularised alpha=-0.5")] == ["negative", "regularised"]
+    row = list(zip(named["panel"], named["name"], named["seed"], strict=True)).index(("linear", "centred", "5"))
+    assert data["values"][3 * row : 3 * row + 3] == pytest.approx([1, 2, 0.6 - 0.15])
+    assert data["points"] == [0, 1, 2]

@@ -311,3 +311,13 @@ def test_a_setting_finds_its_own_seeds_in_their_order():
         else:
             assert reading.called("preconditioned gd") == "preconditioned gd ×2"
         assert reading.called("ridge") == ""
+
+
+def test_the_automaton_has_every_symbol_of_the_alphabet_that_was_asked_for():
+    shown = page(planted_study(everyone(), language="a*b", alphabet="cd"))
+    (drawn,) = [section.widget.data for section in shown.sections if section.title == "The automaton"]
+    assert drawn["alphabet"] == "abcd"
+
+
+def test_words_can_be_asked_about_only_where_the_encoder_was_kept():
+    assert "Ask the layer" not in [section.title for section in page(planted_study(everyone())).sections]

@@ -101,12 +101,12 @@ def test_the_answer_names_the_nearest_learner_its_interval_and_the_untrained_mod
         "The trained layer is nearest to gd ×1 of 3 learners: squared prediction distance .1 [.07516 .1248]"
     )
     assert "cosine of sensitivities .99 [.9652 1] (before training .01 [-.01484 .03484])" in said
-    assert "its loss is not shown to differ from that of gd ×1 (.01 [-.01484 .03484])." in said
+    assert "Its loss is not shown to differ from that of gd ×1 (.01 [-.01484 .03484])." in said
 
 
 def test_a_loss_above_or_below_the_learners_is_said_only_when_the_interval_is_clear_of_zero():
-    assert "its loss is above that of gd ×1 by .11 [.08516 .1348]." in page.answer(study(losses=(0.4, 0.29, 0.35, 0.5)))
-    assert "its loss is below that of gd ×1 by .09 [.06516 .1148]." in page.answer(study(losses=(0.2, 0.29, 0.35, 0.5)))
+    assert "Its loss is above that of gd ×1 by .11 [.08516 .1348]." in page.answer(study(losses=(0.4, 0.29, 0.35, 0.5)))
+    assert "Its loss is below that of gd ×1 by .09 [.06516 .1148]." in page.answer(study(losses=(0.2, 0.29, 0.35, 0.5)))
 
 
 def test_the_nearest_learner_is_found_wherever_it_stands_in_the_list():
@@ -124,9 +124,9 @@ def test_two_learners_that_the_interval_does_not_tell_apart_are_not_ranked():
 
 def test_one_seed_has_no_interval_and_says_so():
     said = page.answer(study(seeds="1,"))
-    assert said.endswith("; 1 seed: no interval over draws.")
+    assert said.endswith(". 1 seed: no interval over draws.")
     assert "[" not in said
-    assert "its loss minus that of gd ×1 is .01" in said
+    assert "Its loss minus that of gd ×1 is .01" in said
     near(entry(page.learners_table(study(seeds="1,")), "trained", "loss"), 0.3)
 
 
@@ -256,8 +256,8 @@ def replaced(of, quantity, **changes):
 def test_a_learner_has_the_same_colour_in_every_picture_and_the_trained_model_its_own():
     left = figures.training(study()).axes[0]
     shifted = figures.shifts(study()).axes[1]
-    for name, colour in zip(("trained", "gd ×1", "ridge", "zero"), COLOURS, strict=False):
-        assert line(left, name).get_color() == line(shifted, name).get_color() == colour
+    for name, place in {"trained": 0, "gd ×1": 1, "ridge": 4, "zero": 2}.items():
+        assert line(left, name).get_color() == line(shifted, name).get_color() == COLOURS[place]
 
 
 def test_axes_are_logarithmic_where_the_largest_is_many_times_the_smallest():

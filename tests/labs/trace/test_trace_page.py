@@ -49,18 +49,21 @@ def shown(chosen=None, dropped=0, task="sentiment", queries=4):
 
 def test_the_answer_has_both_accuracies_and_the_layer_that_moves_most():
     assert shown().answer == (
-        "Reading moves accuracy from .50 to .75, intervals that overlap; at the prompt's last token it moves layer 1 "
-        "most, by 3.00 of its length."
+        "Reading moves accuracy from .50 to .75, which these queries do not tell apart; at the prompt's last token it "
+        "moves layer 1 most, by 3.00 of its length."
     )
 
 
 @pytest.mark.parametrize("before, after", [([1, 0, 1, 0], ANSWERS), (ANSWERS, [1, 0, 1, 0])])
-def test_accuracies_that_are_clearly_apart_are_not_said_to_overlap(before, after):
-    assert "overlap" not in shown({"zero-shot": before, "icl": after}, queries=40).answer
+def test_accuracies_that_the_queries_tell_apart_are_not_said_to_be_alike(before, after):
+    assert "tell apart" not in shown({"zero-shot": before, "icl": after}, queries=40).answer
 
 
-def test_an_accuracy_that_falls_within_its_interval_overlaps():
-    assert "from .75 to .50, intervals that overlap" in shown({"zero-shot": [0, 1, 0, 0], "icl": [0, 0, 0, 0]}).answer
+def test_an_accuracy_that_falls_by_one_query_is_not_told_apart():
+    assert (
+        "from .75 to .50, which these queries do not tell apart"
+        in shown({"zero-shot": [0, 1, 0, 0], "icl": [0, 0, 0, 0]}).answer
+    )
 
 
 def test_the_subtitle_says_what_was_read_and_what_did_not_fit():

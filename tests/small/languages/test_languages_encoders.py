@@ -10,7 +10,15 @@ from iclgd.small import learners
 from iclgd.small.languages.autoencoder import Autoencoder, train_autoencoder, with_others
 from iclgd.small.languages.encoders import Material
 from iclgd.small.languages.prepare import Data, prepare, words_of
-from iclgd.small.languages.references import best_penalty, descent, hits, references, stored_times_hits, tuned
+from iclgd.small.languages.references import (
+    best_penalty,
+    descent,
+    hits,
+    hits_scale,
+    references,
+    stored_times_hits,
+    tuned,
+)
 from iclgd.small.languages.words import held_out, uniform
 from iclgd.small.streams import generator
 from iclgd.small.train import member
@@ -181,7 +189,8 @@ def test_hits_less_misses_by_hand():
     query, w = torch.tensor([[[4.0, 1.0]]]), torch.tensor([1.0, 0.0])
     episodes = Episodes(x, y, query, torch.tensor([[[8.0]]]))
     assert float(hits(w, episodes)) == pytest.approx((3 - 1) / 4)
-    control = stored_times_hits(w, episodes)  # one episode fixes the scale: ½ · 4 · s = 8
+    assert hits_scale(w, episodes) == pytest.approx(4)
+    control = stored_times_hits(w, hits_scale(w, episodes))  # one episode fixes the scale: ½ · 4 · s = 8
     assert float(control(episodes)) == pytest.approx(8)
     turned = episodes._replace(y=-y)
     assert float(control(turned)) == pytest.approx(-8)

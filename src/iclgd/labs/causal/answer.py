@@ -4,7 +4,8 @@ import numpy as np
 
 from iclgd.labs.causal.tables import foremost, shown
 from iclgd.labs.causal.view import View, mean
-from iclgd.metrics.differences import difference
+from iclgd.metrics.differences import difference, holm
+from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import number
 
 HALF = 0.5
@@ -26,13 +27,19 @@ def reading(view: View) -> str:
         for name in ("other query", "random")
     )
     layer, most = best
-    alone = "One layer carries most of" if most.mean >= HALF else "No single layer carries half of"
     return (
-        f"{alone} what reading does to the label margins: put into the zero-shot run at the prompt's last token, "
-        f"attention of layer {layer} of {single.shape[-1] - 1}, the foremost and chosen after the fact, carries "
-        f"{shown(most)}. The single layers add up to {shown(mean(single.sum(-1)))}; all together are reading itself; "
-        f"another query's update in all layers carries {shown(null)}, a random one as long {shown(noise)}."
+        f"{_alone(most)} what reading does to the label margins: attention of layer {layer} of "
+        f"{single.shape[-1] - 1}, the foremost and chosen after the fact, carries {shown(most)}. The single layers add "
+        f"up to {shown(mean(single.sum(-1)))}; another query's update in all layers carries {shown(null)}, a random "
+        f"one as long {shown(noise)}."
     )
+
+
+def _alone(most: Estimate) -> str:
+    """Whether one layer carries half, no surer than the interval."""
+    if most.kind not in ("draws", "tasks") or most.low < HALF <= most.high:  # one draw decides nothing
+        return "No single layer is shown to carry half of"
+    return "One layer carries half or more of" if most.low >= HALF else "No single layer carries half of"
 
 
 def trained(view: View) -> str:
@@ -59,11 +66,12 @@ def trained(view: View) -> str:
 
 
 def taken_out(view: View) -> str:
-    parts = []
-    for score in view.known_scores():
-        top, random = view.left(score), view.random_left(score).mean(0)
-        less = {"above": "less than", "below": "more than", "undecided": "not shown to be less than"}
-        than = less[difference(random, top).verdict]
+    parts, scores = [], view.known_scores()
+    left = {score: (view.left(score), view.random_left(score).mean(0)) for score in scores}
+    apart = holm([difference(random, top) for top, random in left.values()])
+    less = {"above": "less than", "below": "more than", "undecided": "not shown to be less than"}
+    for (score, (top, random)), found in zip(left.items(), apart, strict=True):
+        than = less[found.verdict]
         few = number(view.as_damaging(score), 2)
         parts.append(
             f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads ({few} of the "

@@ -1,6 +1,7 @@
 """What a comparison found, in one sentence that is never stronger than its intervals."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison, is_control, title_of
@@ -9,33 +10,66 @@ from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import Number, counted
 
 CONTRAST = "contrast-AOU"
-Found = tuple[str, str] | None  # a verdict, and the numbers of one learner behind it
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A learner's verdict on one question, and the number behind it."""
+
+    verdict: str
+    value: float = 0.0
+    numbers: str = ""
 
 
 def answer(comparison: Comparison) -> str:
     """Three questions: the part that labels make, whether training learned labels, the whole update beside its rivals.
 
-    Learners with the same verdict share its words; of the nulls that are as alike, the nearest is named.
+    Learners with the same verdict share its words, with the numbers of the most alike; of the nulls that are as alike,
+    the nearest is named. Of several rates of a learner the answer speaks of one, the most favourable, and says so.
     """
     spec = comparison.spec
-    kinds = list({choice.kind: choice for choice in spec.trained}.values())
-    lost = [one for one in kinds if any(comparison.diverged(spec.init[0], task, one.label) for task in spec.task)]
-    kept = [one for one in kinds if one not in lost]
-    parts = [_asked(comparison, kept, question) for question in (_labels, _learned, _whole)]
-    parts += [f"training diverged in some draws ({', '.join(one.label for one in lost)})"] if lost else []
-    said = "; ".join(filter(None, parts))
+    lost = [one for one in spec.trained if any(comparison.diverged(spec.init[0], t, one.label) for t in spec.task)]
+    rates: dict[tuple[object, ...], list[Choice]] = {}
+    for one in spec.trained:
+        if one not in lost:
+            rates.setdefault((one.name, *(o for o in one.options if o[0] != "rate")), []).append(one)
+    kept = [max(some, key=lambda one: _told_apart(comparison, one)) for some in rates.values()]
+    said = [one for question in (_labels, _learned, _whole) for one in _asked(comparison, kept, question)]
+    if any(len(some) > 1 for some in rates.values()):
+        said.append("of several rates this is the one at which training tells right labels from wrong ones best")
+    said += [f"training diverged in some draws ({', '.join(one.label for one in lost)})"] if lost else []
     if len(spec.seeds) == 1 and said:
-        said = f"with 1 seed there is no interval over draws and nothing is decided: {said}"
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+        said = [f"with 1 seed nothing is decided: {said[0]}", *said[1:]]
+    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in said)
 
 
-def _asked(comparison: Comparison, learners: list[Choice], question: Callable[[Comparison, str], Found]) -> str:
+def _told_apart(comparison: Comparison, choice: Choice) -> float:
+    """Accuracy after training on right labels less on wrong ones; 0 where there are no wrong ones."""
+    base = {"init": comparison.spec.init[0], "metric": "accuracy", "learner": choice.label}
+    found = comparison.difference(comparison.spec.task, None, base, {**base, "null": "wrong-labels"})
+    return 0.0 if found is None else found.estimate.mean
+
+
+def _asked(
+    comparison: Comparison, learners: list[Choice], question: Callable[[Comparison, str], Judged | None]
+) -> list[str]:
     """The verdicts on one question, each with the learners that it is true of."""
-    verdicts: dict[str, list[str]] = {}
+    verdicts: dict[str, dict[str, Judged]] = {}
     for choice in learners:
         if (found := question(comparison, choice.label)) is not None:
-            verdicts.setdefault(found[0], []).append(f"{_name(comparison, choice)}: {found[1]}")
-    return "; ".join(f"{verdict} ({'; '.join(numbers)})" for verdict, numbers in verdicts.items())
+            verdicts.setdefault(found.verdict, {})[_name(comparison, choice)] = found
+    return [_said(verdict, judged, len(learners)) for verdict, judged in verdicts.items()]
+
+
+def _said(verdict: str, judged: dict[str, Judged], of: int) -> str:
+    """A verdict with the numbers of the most alike of its learners, and whose it is where there are several."""
+    foremost = max(judged, key=lambda name: judged[name].value)
+    numbers, whose = judged[foremost].numbers, ", ".join(judged)
+    if not numbers:
+        return f"{verdict} ({whose})" if of > 1 else verdict
+    if len(judged) > 1:
+        whose = f"{foremost}, the most alike of {counted(of, 'learner') if len(judged) == of else whose}"
+    return f"{verdict}: {numbers} ({whose})"
 
 
 def _name(comparison: Comparison, choice: Choice) -> str:
@@ -44,32 +78,31 @@ def _name(comparison: Comparison, choice: Choice) -> str:
     return choice.kind if alone else choice.label
 
 
-def _labels(comparison: Comparison, learner: str) -> Found:
+def _labels(comparison: Comparison, learner: str) -> Judged | None:
     """Whether what labels change is alike in reading and in training."""
     own = _estimate(comparison, learner, CONTRAST)
     if own.mean != own.mean:
         return None
     nulls, level = _level(comparison, learner, CONTRAST)
+    shown = f"cosine {Number(own.mean, own.low, own.high)}"
     if nulls and not level and own.low > 0:
         verdict = "what labels change is more alike in reading and training than in every null that was run"
-        return verdict, f"cosine {Number(own.mean, own.low, own.high)}, {counted(len(nulls), 'null')}"
-    return "what labels change is not shown to be alike in reading and training", _beside("cosine", own, level)
+        return Judged(verdict, own.mean, shown)
+    verdict = "what labels change is not shown to be alike in reading and training"
+    return Judged(verdict, own.mean, _beside(shown, level))
 
 
-def _learned(comparison: Comparison, learner: str) -> Found:
+def _learned(comparison: Comparison, learner: str) -> Judged | None:
     """Whether training told right labels from wrong ones at all."""
     base = {"init": comparison.spec.init[0], "metric": "accuracy", "learner": learner}
-    wrong = {**base, "null": "wrong-labels"}
-    found = comparison.difference(comparison.spec.task, None, base, wrong)
+    found = comparison.difference(comparison.spec.task, None, base, {**base, "null": "wrong-labels"})
     if found is None:
         return None
-    right, other = (comparison.estimate(comparison.spec.task, None, **labels).mean for labels in (base, wrong))
-    numbers = f"accuracy {Number(right, digits=2)}, with wrong ones {Number(other, digits=2)}"
     labels = "the labels" if comparison.spec.balanced else "the labels or their frequencies"
-    return f"training {'learned' if found.verdict == 'above' else 'is not shown to learn'} {labels}", numbers
+    return Judged(f"training {'learned' if found.verdict == 'above' else 'is not shown to learn'} {labels}")
 
 
-def _whole(comparison: Comparison, learner: str) -> Found:
+def _whole(comparison: Comparison, learner: str) -> Judged | None:
     """The whole update: how alike, and which null or untrained model comes nearest among those it is not above."""
     spec = comparison.spec
     metric = next((name for name, m in comparison.metrics.items() if m.by == "layer" and not m.contrast), None)
@@ -85,10 +118,12 @@ def _whole(comparison: Comparison, learner: str) -> Found:
                 spec.task, spec.position, **{**base, "init": init}
             )
     if not nulls and len(spec.init) == 1:
-        return f"{title} of whole updates has no null beside it", _value(own)
+        return Judged(f"{title} of whole updates has no null beside it", own.mean, _value(own))
     if not level:
-        return f"{title} of whole updates is above that of every null and untrained model that was run", _value(own)
-    return f"{title} of whole updates is not shown above its nearest rival", _beside("", own, level)
+        verdict = f"{title} of whole updates is above that of every null and untrained model that was run"
+        return Judged(verdict, own.mean, _value(own))
+    verdict = f"{title} of whole updates is not shown above its nearest rival"
+    return Judged(verdict, own.mean, _beside(_value(own), level))
 
 
 def _level(comparison: Comparison, learner: str, metric: str) -> tuple[list[str], dict[str, Estimate]]:
@@ -113,13 +148,13 @@ def _level(comparison: Comparison, learner: str, metric: str) -> tuple[list[str]
     return list(known), {title_of(null): found for null, found in known.items() if null not in above}
 
 
-def _beside(what: str, own: Estimate, level: dict[str, Estimate]) -> str:
+def _beside(own: str, level: dict[str, Estimate]) -> str:
     """A learner's number and the largest of those it is not above."""
     rivals = {title: found for title, found in level.items() if found.mean == found.mean}
     if not rivals:
-        return f"{what} {_value(own)}".strip()
+        return own
     nearest = max(rivals, key=lambda title: rivals[title].mean)
-    return f"{what} {_value(own)}, {nearest} {_value(rivals[nearest])}".strip()
+    return f"{own}, {nearest} {_value(rivals[nearest])}"
 
 
 def _estimate(comparison: Comparison, learner: str, metric: str, **more: str) -> Estimate:

@@ -39,6 +39,12 @@ def by_layer(comparison: Comparison) -> Widget | None:
     return lines(lambda: list(_lines(comparison, metrics)), range(layers), looks, about)
 
 
+def _trained(comparison: Comparison) -> list[Choice]:
+    """First those that the answer speaks of, the last of each kind: what a page shows before one chooses."""
+    last = list({choice.kind: choice for choice in comparison.spec.trained}.values())
+    return [*last, *(choice for choice in comparison.spec.trained if choice not in last)]
+
+
 def _layered(metric: Metric) -> bool:
     return metric.by == "layer" and metric.of != "training"
 
@@ -79,7 +85,7 @@ def _dots(comparison: Comparison) -> Iterator[Series]:
     for name, metric in _ordered(comparison).items():
         for title, tasks in _tasks(comparison).items():
             for where, position in _places(comparison, metric).items():
-                for choice in spec.trained:
+                for choice in _trained(comparison):
                     base = {"init": spec.init[0], "learner": choice.label, "metric": name}
                     who = {choice.label: base} | {other: base | more for other, more in beside.items()}
                     found = comparison.several(tasks, position, list(who.values()), layers=False)
@@ -100,7 +106,7 @@ def _lines(comparison: Comparison, metrics: dict[str, Metric]) -> Iterator[Serie
     for name, metric in metrics.items():
         for title, tasks in _tasks(comparison).items():
             for where, position in _places(comparison, metric).items():
-                for choice in spec.trained:
+                for choice in _trained(comparison):
                     base = {"init": spec.init[0], "learner": choice.label, "metric": name}
                     found = comparison.several(
                         tasks, position, [base, *(base | m for m in beside.values())], layers=True

@@ -1,6 +1,5 @@
 """Figures of a sweep of learning rates: at equal rate, at equal size of the weight change, at equal loss."""
 
-from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison
 from iclgd.metrics import OWN
 from iclgd.metrics.estimates import Estimate
+from iclgd.report.colours import slots
 from iclgd.report.figures import COLOURS, band, figure, legend, panels, styled
 
 # beside a learner's own line: another query's update, and its own trajectory computed again in a wider format
@@ -24,7 +24,7 @@ LIKENESS = ("SimAOU", "SimAM_delta", "contrast-AOU")
 def colours_of(comparison: Comparison) -> dict[str, str]:
     """The colour of each kind of learner, the same in every figure."""
     kinds = dict.fromkeys(choice.kind for choice in comparison.spec.trained)
-    return dict(zip(kinds, cycle(COLOURS), strict=False))
+    return {kind: COLOURS[place] for kind, place in slots(kinds).items()}
 
 
 def swept(comparison: Comparison) -> dict[str, list[Choice]]:

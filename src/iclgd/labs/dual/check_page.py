@@ -126,11 +126,11 @@ def answer(heads: Heads) -> str:
     who = f"All {count} heads are" if holding == count else f"Only {holding} of {count} heads are"
     share = heads.shown["share"].nanmean(1)
     size = (
-        f"the step is {number(float(share.mean()), 2)} of a head on average, from {number(float(share.min()), 2)} "
+        f"The step is {number(float(share.mean()), 2)} of a head on average, from {number(float(share.min()), 2)} "
         f"(layer {int(share.argmin())}) to {number(float(share.max()), 2)} (layer {int(share.argmax())})"
     )
     return (
-        f"{who} their zero-shot part plus one gradient step on a kernel model (largest {worst}); {size}{turn(heads)}."
+        f"{who} their zero-shot part plus one gradient step on a kernel model (largest {worst}). {size}{turn(heads)}."
     )
 
 

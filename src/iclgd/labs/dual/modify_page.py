@@ -15,6 +15,7 @@ SAYS = (
     "of one draw of demonstrations, Wilson's for accuracy and Student's t for differences: 1 seed, no interval over "
     "draws. Differences of all modifications hold at once with 95%."
 )
+ONE_DRAW = "one draw says nothing of others"
 
 
 def page(study: Study) -> Page:
@@ -48,6 +49,6 @@ def answer(less: dict[str, Number]) -> str:
     rest = sum(direction(one) == 0 for one in less.values())
     if not parts:
         none = f"none of {counted(rest, 'modification')} is shown to change log p of the right word"
-        return f"With these demonstrations {none}."
+        return f"With these demonstrations {none}; {ONE_DRAW}."
     left = [f"of the other {rest} no effect is shown"] if rest else []
-    return f"With these demonstrations {'; '.join([*parts, *left])}."
+    return f"With these demonstrations {'; '.join([*parts, *left, ONE_DRAW])}."

@@ -10,9 +10,11 @@ from iclgd.choices import Choice
 from iclgd.labs.dual.estimates import direction, mean
 from iclgd.labs.dual.modifications import PLAIN, beside_plain, family
 from iclgd.labs.dual.spec import TrainSpec
+from iclgd.report.curves import TOLD, Curve, curves
 from iclgd.report.figures import COLOURS, figure, styled
 from iclgd.report.numbers import Number, counted, number
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
+from iclgd.report.widgets import Widget
 from iclgd.study import Study
 
 HEADER = ["attention", "test loss", "minus plain, same seeds", "seeds lower"]
@@ -62,9 +64,8 @@ def page(study: Study) -> Page:
         if len(spec.seeds) > 1
         else "1 seed: no interval over draws."
     )
-    drawn = Section(
-        "Test loss by epoch", f"Means over seeds. {intervals}", figure=Drawing("panels", lambda: panels(losses))
-    )
+    drawing = Drawing("panels", lambda: panels(losses))
+    drawn = Section("Test loss by epoch", TOLD, figure=drawing, widget=by_epoch(losses))
     tables = [Section(task, intervals, table(losses, task), brief=True) for task in losses.tasks]
     return Page("Modified attention, trained", subtitle, answer(losses), [*tables, drawn])
 
@@ -105,6 +106,19 @@ def _best(losses: Losses, task: str) -> str:
     name = min(lower, key=lambda one: lower[one].value)
     off = -lower[name].value / float(losses.last(task, PLAIN).mean())
     return f"{len(lower)} of {len(less)} lower the test loss, {name} most ({number(lower[name].value)}, {off:.0%} off)"
+
+
+def by_epoch(losses: Losses) -> Widget:
+    """A panel a task; plain attention stands beside each family of modifications."""
+
+    def made() -> list[Curve]:
+        arms = {arm.label: "" if arm == PLAIN else family(arm) for arm in losses.arms}
+        found = [Curve(task, arm, values, arms[arm]) for (task, arm), values in losses.curves.items()]
+        return found + [Curve(task, name, values) for (task, name), values in losses.references.items()]
+
+    epochs = next(iter(losses.curves.values())).shape[-1]
+    about = "Test loss by epoch of plain and modified attention, a panel for each task."
+    return curves(made, losses.spec.seeds, range(epochs), about, x="epoch", groups="modification")
 
 
 @styled

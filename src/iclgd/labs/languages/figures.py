@@ -8,16 +8,11 @@ from matplotlib.figure import Figure
 
 from iclgd.labs.languages.measures import TRAINED
 from iclgd.labs.languages.reading import Reading
+from iclgd.report.colours import slots
 from iclgd.report.figures import COLOURS, band, figure, styled
 
-LEARNERS = {
-    "gd": 1,
-    "preconditioned gd": 2,
-    "ridge": 4,
-    "gd on learned features": 5,
-    "no context": 6,
-    "stored × hits": 3,
-}
+KINDS = ("gd", "preconditioned gd", "ridge", "gd on learned features", "no context", "stored × hits")
+LEARNERS = slots(KINDS)
 """The colours of learners; the trained layers have the first."""
 DESCENTS = ("gd", "preconditioned gd", "gd on learned features")
 
@@ -81,17 +76,13 @@ def _training_column(column: np.ndarray, reading: Reading) -> None:
 
 @styled
 def weights(reading: Reading) -> Figure:
-    """QK and PV of the first seed, constructed and trained, each scaled to its largest entry.
-
-    Both signs of a layer are the same layer; shown is the one whose PV has a negative label entry, as GD's has.
-    """
+    """QK and PV of the first seed, constructed and trained, each scaled to its largest entry."""
     made, axes = figure(3, 2, width=2.7, height=2.5)
     titles = {"gd": "constructed:\ngd", "preconditioned gd": "constructed:\npreconditioned gd", TRAINED: "\ntrained"}
     for column, (name, title) in zip(axes.T, titles.items(), strict=True):
-        qk, pv = (reading.matrix(name, part)[0] for part in ("qk", "pv"))
-        sign = -1.0 if pv[-1, -1] > 0 else 1.0
+        qk, pv = reading.layer(name)
         for place, part, label in zip(column, (qk, pv), ("$W_K^T W_Q$", "$P\\,W_V$"), strict=True):
-            image = place.imshow(sign * part / (np.abs(part).max() or 1), cmap="RdBu_r", vmin=-1, vmax=1)
+            image = place.imshow(part, cmap="RdBu_r", vmin=-1, vmax=1)
             middle, last = (len(part) - 2) / 2, len(part) - 1
             place.set_xticks([middle, last], ["code", "y"])
             place.set_yticks([middle, last], ["code", "y"])

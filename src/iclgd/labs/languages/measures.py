@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -105,6 +106,17 @@ def matrices(layers: Params, tuned: References) -> list[Array]:
         array(_alike(mine, tuned.matrix.float()), part="weights", quantity="cosine to the best preconditioner"),
         array(_alike(mine, torch.eye(dx)), part="weights", quantity="cosine to a multiple of the identity"),
     ]
+
+
+def kept(tuned: References, encoder: Mapping[str, np.ndarray]) -> list[Array]:
+    """What a page needs to answer about words that are typed into it: the encoder, and what learners were tuned to."""
+    numbers = {name: array(value, *_axes(value), part="kept", quantity=name) for name, value in tuned.kept.items()}
+    coder = [array(value, *_axes(value), part="kept", encoder=name) for name, value in encoder.items()]
+    return [*numbers.values(), *coder] if encoder else []
+
+
+def _axes(value: "np.ndarray | Tensor | float") -> tuple[str, ...]:
+    return ("row", "column")[: np.ndim(value)]
 
 
 def _alike(a: Tensor, b: Tensor) -> float:

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from iclgd.labs.languages.answers import asked
 from iclgd.labs.languages.drawn import automaton
 from iclgd.labs.languages.measures import BYPASS, TRAINED
 from iclgd.labs.languages.reading import Reading, readings
 from iclgd.labs.languages.spec import Setting
+from iclgd.labs.languages.widgets import widget
 from iclgd.metrics.statistics import half_width
+from iclgd.report.curves import TOLD as CURVES
 from iclgd.report.numbers import Number, counted
 from iclgd.report.page import Drawing, Page, Section, Table
 from iclgd.small.languages.expressions import language
@@ -142,9 +145,11 @@ TO_TRAINED = (
 )
 WORDS = "{training} trained on; in test episodes {shown} shown and {asked} asked about"
 CAPTIONS = {
-    "training": "Accuracy and loss on held-out episodes, and how near the trained layers come to the learners.",
+    "training": "Accuracy and loss on held-out episodes, and how near the trained layers come to the learners. "
+    + CURVES,
     "autoencoder": "The autoencoder sees no labels; its words are those of the language and as many uniform ones.",
-    "weights": "Constructed and trained, first seed.",
+    "weights": "Constructed and trained, each as a share of its largest entry. Drag the border between two, or "
+    "move it with arrow keys. Blue is above zero, orange below.",
 }
 
 
@@ -185,7 +190,7 @@ def _automaton(reading: Reading) -> list[Section]:
     if reading.setting.language == "random":
         return []
     some = [*reading.facts["members"][:2], *reading.facts["others"][:1]]
-    return automaton(language(reading.setting.language), some)
+    return automaton(language(reading.setting.language, reading.setting.alphabet), some)
 
 
 def page(study: Study) -> Page:
@@ -197,8 +202,9 @@ def page(study: Study) -> Page:
         [
             Section("Learners", f"{how_sure(reading)} {TO_TRAINED}", table(reading, FIRST), brief=True),
             *_automaton(reading),
+            *asked(reading),
             *(
-                Section(name.capitalize(), CAPTIONS[name], figure=drawing)
+                Section(name.capitalize(), CAPTIONS[name], figure=drawing, widget=widget(reading, name))
                 for name, drawing in drawings([reading]).items()
             ),
             Section("Errors", how_sure(reading), table(reading, SECOND)),

@@ -67,8 +67,17 @@ class Reading:
         return [int(step) for step in known[0].coordinates["step"]] if known else []
 
     def matrix(self, learner: str, matrix: str) -> np.ndarray:
-        """qk or pv of the first seed; empty for what is not one layer on codes."""
-        return self._values(part="weights", learner=learner, matrix=matrix)[:1]
+        """qk or pv, [seed, row, column]; empty for what is not one layer on codes."""
+        return self._values(part="weights", learner=learner, matrix=matrix)
+
+    def layer(self, learner: str, place: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """qk and pv of a seed as they are shown, each scaled to its largest entry.
+
+        Both signs of a layer are the same layer; this is the one whose pv has a negative label entry, as GD's has.
+        """
+        qk, pv = (self.matrix(learner, name)[place] for name in ("qk", "pv"))
+        sign = -1.0 if pv[-1, -1] > 0 else 1.0
+        return sign * qk / (np.abs(qk).max() or 1), sign * pv / (np.abs(pv).max() or 1)
 
     def weights(self, quantity: str) -> np.ndarray:
         """[seed]; empty for what is not one layer on codes."""

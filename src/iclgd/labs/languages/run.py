@@ -16,7 +16,7 @@ from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
-from iclgd.labs.languages.measures import BYPASS, comparisons, matrices, watched
+from iclgd.labs.languages.measures import BYPASS, comparisons, kept, matrices, watched
 from iclgd.labs.languages.spec import SeedSpec, Setting
 from iclgd.metrics.functions import Predict, View, view
 from iclgd.report.numbers import counted
@@ -92,7 +92,7 @@ def trained(e: Setting, data: Prepared, progress: Progress) -> list[Result]:
     layers, curves = _train(e, model, seeds, batches, adam, progress)
     return [
         Result(
-            {**data.examples(i), "words": data.counts(i)},
+            {**data.examples(i), "words": data.counts(i), "episode": data.episode(i, e.k)},
             [
                 *comparisons(
                     seed.learners | _bypassed(e, model, layers[i]),
@@ -103,7 +103,7 @@ def trained(e: Setting, data: Prepared, progress: Progress) -> list[Result]:
                 ),
                 *curves[i],
                 *_encoding(data, i),
-                *(matrices(layers[i], seed.tuned) if e.layers == 1 else ()),
+                *(matrices(layers[i], seed.tuned) + kept(seed.tuned, data.kept[i]) if e.layers == 1 else ()),
             ],
         )
         for i, seed in enumerate(seeds)

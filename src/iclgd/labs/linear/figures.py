@@ -7,10 +7,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from iclgd.report.colours import slots
 from iclgd.report.figures import COLOURS, figure, styled
 from iclgd.study import Study
 
-TRAINED, SERIES = COLOURS[0], COLOURS[1:]
+TRAINED = COLOURS[0]
 SHIFTS = {
     "input scale": ("Inputs scaled", "factor"),
     "label scale": ("Labels scaled", "factor"),
@@ -25,6 +26,11 @@ def _seeds(study: Study) -> Sequence[int]:
 
 def _names(study: Study) -> list[str]:
     return list(dict.fromkeys(str(one.labels["learner"]) for one in study.arrays(quantity="likeness")))
+
+
+def _colours(study: Study) -> dict[str, str]:
+    """Of the learners, beside the trained model's."""
+    return {name: COLOURS[place] for name, place in slots(["trained", *_names(study)]).items() if name != "trained"}
 
 
 def _labelled(axes: Axes, title: str, xlabel: str, ylabel: str = "") -> None:
@@ -48,7 +54,7 @@ def training(study: Study) -> Figure:
     loss = study.stack("seed", seeds, quantity="loss by step")
     _band(left, steps, loss, TRAINED, "trained")
     lowest = 1.0
-    for colour, name in zip(SERIES * 4, _names(study), strict=False):
+    for name, colour in _colours(study).items():
         own = study.arrays(quantity="loss", learner=name)[0].values
         left.axhline(float(own), color=colour, linestyle="--", linewidth=1.2, label=name)
         for axes, metric in ((middle, "cosine"), (right, "prediction")):
@@ -94,7 +100,7 @@ def weights(study: Study) -> Figure:
 @styled
 def shifts(study: Study) -> Figure:
     """Loss where the episodes differ from those trained on."""
-    seeds, names = _seeds(study), _names(study)
+    seeds = _seeds(study)
     made, (panels,) = figure(len(SHIFTS), width=2.9, height=2.9)
     for axes, (kind, (title, xlabel)) in zip(panels, SHIFTS.items(), strict=True):
         labels = {"quantity": "shifted loss", "shift": kind}
@@ -108,7 +114,7 @@ def shifts(study: Study) -> Figure:
         else:
             _band(axes, x, model, TRAINED, "trained")
         every = [model.ravel()]
-        for colour, name in zip(SERIES * 4, names, strict=False):
+        for name, colour in _colours(study).items():
             every.append(study.arrays(**labels, learner=name)[0].values)
             axes.plot(x, every[-1], "x" if apart else "--", color=colour, linewidth=1.2, label=name)
         values = np.concatenate(every)
@@ -129,7 +135,7 @@ def learners(study: Study) -> Figure:
     order = np.argsort(-spd[-1], kind="stable")
     names = [str(first.coordinates["learner"][i]) for i in order]
     made, ((axes,),) = figure(width=6.4, height=0.9 + 0.21 * len(names))
-    for colour, layer, values in zip((TRAINED, *SERIES) * 4, first.coordinates["layer"], spd[:, order], strict=False):
+    for colour, layer, values in zip(COLOURS * 4, first.coordinates["layer"], spd[:, order], strict=False):
         axes.plot(values, range(len(names)), "o", color=colour, markersize=5, label=f"after layer {layer}")
         best = int(np.argmin(values))
         axes.plot(values[best], best, "o", markersize=11, markerfacecolor="none", markeredgecolor=colour)

@@ -25,6 +25,7 @@ from iclgd.study import Study
 from iclgd.tasks.regression import Episodes
 from iclgd.tools import Tools
 
+FEW = 3  # learners that a sentence names; of more it says how many
 OWN = {"linear": "gd", **{rule: rule for rule in ("delta", "gated-delta", "longhorn", "ttt", "mesa")}}
 """The learner that a kind of layer is supposed to be."""
 LEARNERS = ("gd", "delta", "gated-delta", "longhorn", "ttt", "mesa", "nearest", "zero")
@@ -123,14 +124,14 @@ def answer(study: Study) -> str:
     near = {kind: distances(study, kind)[0] for kind in study.spec.kinds}
     right = [kind for kind in asked if near[kind] == [titles[OWN[kind]]]]
     level = [kind for kind in asked if titles[OWN[kind]] in near[kind] and kind not in right]
-    told = [f"{kind} is nearest to {_either(near[kind])}" for kind in near if kind not in (*right, *level)]
+    told = [f"A {kind} layer is nearest to {_either(near[kind])}" for kind in near if kind not in (*right, *level)]
     parts = [
         f"Of {counted(len(asked), 'kind')} of layer that are a learner by construction, {len(right)} "
         f"{'is' if len(right) == 1 else 'are'} nearest to it after training" + (f" ({', '.join(right)})" * bool(right))
     ]
-    parts += [f"{kind} is nearest to {_either(near[kind])}, which of them is not shown" for kind in level]
-    return "; ".join([*parts, *told]) + "."
+    parts += [f"A {kind} layer is nearest to {_either(near[kind])}, which of them is not shown" for kind in level]
+    return ". ".join([*parts, *told]) + "."
 
 
 def _either(titles: Sequence[str]) -> str:
-    return " or ".join(titles)
+    return " or ".join(titles) if len(titles) <= FEW else f"one of {len(titles)} learners"

@@ -8,7 +8,10 @@ import numpy as np
 from iclgd.labs.linear import figures
 from iclgd.labs.linear.play import played
 from iclgd.labs.linear.spec import FAST, TrainSpec
+from iclgd.labs.linear.widgets import training, weights
 from iclgd.metrics.statistics import half_width
+from iclgd.report.charts import picture
+from iclgd.report.curves import TOLD
 from iclgd.report.numbers import Size, counted
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.study import Study
@@ -35,18 +38,19 @@ def page(study: Study) -> Page:
         Section("Learners", _read_learners(spec), learners_table(study), brief=True),
         *played(study),
         Section("More measures", READ_MORE, more_table(study)),
-        Section("Training", READ_TRAINING, figure=Drawing("training", lambda: figures.training(study))),
+        Section("Training", TOLD, figure=Drawing("training", lambda: figures.training(study)), widget=training(study)),
     ]
     if study.arrays(quantity="weights"):
         drawing = Drawing("weights", lambda: figures.weights(study))
-        sections.append(Section("Weights", READ_WEIGHTS, weights_table(study), drawing, brief=True))
+        widget = weights(study)
+        sections.append(Section("Weights", READ_WEIGHTS, weights_table(study), drawing, brief=True, widget=widget))
     drawing = Drawing("shifts", lambda: figures.shifts(study))
     sections.append(Section("Out of distribution", READ_SHIFTS, shifts_table(study), drawing))
     if study.arrays(quantity="likeness by layer"):
         drawing = Drawing("learners", lambda: figures.learners(study))
         sections.append(Section("After each layer", READ_LAYERS, layers_table(study), drawing, brief=True))
     title = "What self-attention becomes when it is trained on regressions"
-    return Page(title, subtitle(spec), answer(study), sections)
+    return Page(title, subtitle(spec), answer(study), sections, picture=picture(learners_table(study), "SPD"))
 
 
 def _spec(study: Study) -> TrainSpec:
@@ -105,11 +109,12 @@ def answer(study: Study) -> str:
     apart = difference(loss(study, "trained"), loss(study, first))
     parts = [
         f"The trained {model} {_nearest(study, order)}: squared prediction distance {spd}, cosine of sensitivities "
-        f"{cosine} (before training {untrained(study, first, 'cosine')}); {_loss(apart, first)}"
+        f"{cosine} (before training {untrained(study, first, 'cosine')})",
+        _loss(apart, first),
     ]
     if len(_spec(study).seeds) == 1:
-        parts.append("; 1 seed: no interval over draws")
-    return "".join(parts) + "."
+        parts.append("1 seed: no interval over draws")
+    return ". ".join(parts) + "."
 
 
 def _nearest(study: Study, order: list[str]) -> str:
@@ -118,7 +123,7 @@ def _nearest(study: Study, order: list[str]) -> str:
     first, *others = order
     nearest = metric_by_seed(study, first, "spd")
     gaps = {name: difference(metric_by_seed(study, name, "spd"), nearest) for name in others}
-    level = [name for name, gap in gaps.items() if gap.low <= 0]
+    level = [name for name, gap in gaps.items() if not gap.low > 0]  # one seed has no interval and shows nothing
     if level:
         return f"is not shown to be nearer to {first} than to {level[0]}, of {counted(len(order), 'learner')}"
     return f"is nearest to {first} of {counted(len(order), 'learner')}"
@@ -127,13 +132,13 @@ def _nearest(study: Study, order: list[str]) -> str:
 def _loss(apart: Size, learner: str) -> str:
     """How its loss stands to the learner's, no stronger than the interval."""
     if math.isnan(apart.low):
-        return f"its loss minus that of {learner} is {apart}"
+        return f"Its loss minus that of {learner} is {apart}"
     if apart.low > 0:
-        return f"its loss is above that of {learner} by {apart}"
+        return f"Its loss is above that of {learner} by {apart}"
     if apart.high < 0:
         low, high = -apart.high, -apart.low
-        return f"its loss is below that of {learner} by {Size(-apart.value, low, high)}"
-    return f"its loss is not shown to differ from that of {learner} ({apart})"
+        return f"Its loss is below that of {learner} by {Size(-apart.value, low, high)}"
+    return f"Its loss is not shown to differ from that of {learner} ({apart})"
 
 
 # tables
@@ -208,10 +213,10 @@ READ_MORE = (
     "exact risk: over all episodes of the family, where it is known. |Δŷ|: mean distance of predictions. ILWD: mean "
     "squared distance of the weights that fit each one's own answers."
 )
-READ_TRAINING = "Lines are means over seeds, bands hold all of them; dashed: the learners."
 READ_WEIGHTS = (
-    "One linear layer, after the scale that moves freely between its two matrices is removed. The picture shows the "
-    "first seed beside the layer of the best preconditioned step."
+    "One linear layer, after the scale that moves freely between its two matrices is removed. The constructed layer "
+    "is the best preconditioned step. Drag the border between two matrices, or move it with arrow keys; blue is above "
+    "zero, orange below, on one scale."
 )
 READ_SHIFTS = "Loss on episodes unlike those trained on; neither the model nor a learner is tuned again."
 READ_LAYERS = "Squared distance of the answer after a layer to every learner and number of steps that was tried."

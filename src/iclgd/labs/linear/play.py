@@ -7,12 +7,14 @@ import numpy as np
 import torch
 
 from iclgd.labs.linear.spec import TrainSpec
+from iclgd.report.colours import slots
+from iclgd.report.heat import HEAT
 from iclgd.report.page import Section
-from iclgd.report.widgets import CHARTS, Widget
+from iclgd.report.widgets import CHARTS, WEB, Widget
 from iclgd.small.streams import generator
 from iclgd.study import Study
 
-PLAY = Path(__file__).parent / "play.js"
+SCRIPTS = (*CHARTS, WEB / "regression.js", HEAT, Path(__file__).parent / "play.js")
 DRAWN = 3  # what the generator of this episode is for: those before it draw what seeds are judged on
 TOLD = (
     "An episode of this family. Move a demonstration or the query with the mouse, or with arrow keys once it has the "
@@ -28,11 +30,8 @@ def played(study: Study) -> list[Section]:
     assert isinstance(spec, TrainSpec)
     if spec.dy != 1 or not study.arrays(quantity="weights"):
         return []
-    return [
-        Section(
-            "Move a demonstration", TOLD, widget=Widget("linear play", lambda: _data(study), ABOUT, (*CHARTS, PLAY))
-        )
-    ]
+    widget = Widget("linear play", lambda: _data(study), ABOUT, SCRIPTS)
+    return [Section("Move a demonstration", TOLD, widget=widget)]
 
 
 def _data(study: Study) -> dict[str, Any]:
@@ -45,6 +44,7 @@ def _data(study: Study) -> dict[str, Any]:
         "y": _rounded(episode.y[0, :, 0]),
         "query": _rounded(episode.query[0, 0]),
         "rate": float(rate),
+        "slots": slots(["one gradient step", "ridge", "constructed layer", "trained layer"]),
         "constructed": _weights(study, "constructed", spec.seeds[0]),
         "trained": {str(seed): _weights(study, "learned", seed) for seed in spec.seeds},
     }

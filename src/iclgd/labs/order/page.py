@@ -1,17 +1,15 @@
 """The page of `order`: what reordering changes, in reading and in training, and beside it what it cannot change."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from iclgd.labs.order.spec import OrderSpec
+from iclgd.metrics.differences import difference, holm
 from iclgd.metrics.estimates import SHARE, Estimate, estimate
 from iclgd.report.numbers import Number, Size, counted
 from iclgd.report.page import Entry, Page, Section, Table
 from iclgd.study import Study
-
-Measure = Callable[[Study, str, str], np.ndarray]
 
 
 def page(study: Study) -> Page:
@@ -106,30 +104,27 @@ def anchors_table(study: Study) -> Table:
 
 
 def answer(study: Study) -> str:
-    """What order moves in reading and in every trained learner, and which is more, no surer than the intervals."""
+    """What order moves in reading and in every trained learner, and which is more, corrected for all that is said."""
     names, init = learners(study), _spec(study).init[0]
     parts = [
         f"In another order of the same demonstrations reading moves p(right label) by "
         f"{over_rounding(spread_of_p(study, 'icl', init))} (standard deviation) and its update by "
         f"{over_rounding(spread_of_updates(study, 'icl', init))} of its size"
     ]
-    for name in names[1:]:
-        moved = [_beside(study, measure, name, init) for measure in (spread_of_p, spread_of_updates)]
-        parts.append(f"{name} moves p by {moved[0]} and its update by {moved[1]}")
+    asked = [(name, measure) for name in names[1:] for measure in (spread_of_p, spread_of_updates)]
+    gaps = holm([difference(measure(study, name, init), measure(study, "icl", init)) for name, measure in asked])
+    told = {"below": "less than reading", "above": "more than reading", "undecided": "not told apart from reading"}
+    moved = [
+        f"{over_rounding(measure(study, name, init))} ({told[gap.verdict]})"
+        for (name, measure), gap in zip(asked, gaps, strict=True)
+    ]
+    for name, p, update in zip(names[1:], moved[::2], moved[1::2], strict=True):
+        parts.append(f"Training with {name} moves p by {p} and its update by {update}")
     for other in _spec(study).init[1:]:
         moves = over_rounding(spread_of_updates(study, "icl", other))
-        parts.append(f"with {other} weights reading moves its update by {moves}")
+        parts.append(f"With {other} weights reading moves its update by {moves}")
     note = "" if len(_spec(study).seeds) > 1 else " One draw: intervals are over queries alone."
-    return "; ".join(parts) + "." + note
-
-
-def _beside(study: Study, measure: Measure, name: str, init: str) -> str:
-    """A learner's number, and whether it is less or more than reading's."""
-    own, other = measure(study, "icl", init), measure(study, name, init)
-    gap = estimate(other - own)
-    told = "less than reading" if gap.high < 0 else "more than reading"
-    told = told if gap.high < 0 or gap.low > 0 else "not told apart from reading"
-    return f"{over_rounding(other)} ({told})"
+    return ". ".join(parts) + "." + note
 
 
 READ_ORDERS = (

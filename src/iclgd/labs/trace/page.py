@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from iclgd.looked import ATTENTION, CONTRIBUTION, OWN_ATTENTION
-from iclgd.metrics.estimates import estimates
+from iclgd.metrics.differences import difference
+from iclgd.metrics.estimates import COSINE, estimates
 from iclgd.metrics.statistics import share_interval
 from iclgd.metrics.updates import update_size
 from iclgd.prompts import POSITIONS, WHERE
@@ -78,20 +79,19 @@ def _scores(study: Study, learner: str) -> np.ndarray:
     return found.values
 
 
-def _right(study: Study, learner: str) -> tuple[int, int]:
-    right = _scores(study, learner).argmax(-1) == np.array(study.facts("answers")[0])
-    return int(right.sum()), len(right)
+def _right(study: Study, learner: str) -> np.ndarray:
+    return _scores(study, learner).argmax(-1) == np.array(study.facts("answers")[0])
 
 
 def _answer(study: Study, sizes: dict[str, list[Number]]) -> str:
-    """Accuracy before and after with both intervals, and the layer that moves most."""
+    """Accuracy before and after, whether the same queries tell them apart, and the layer that moves most."""
     before, after = (_right(study, learner) for learner in ("zero-shot", "icl"))
-    low, high = share_interval(*before), share_interval(*after)
-    apart = "" if high[0] > low[1] or high[1] < low[0] else ", intervals that overlap"
+    gap = difference(after[None], before[None], COSINE).estimate  # one draw: over queries
+    apart = "" if gap.low > 0 or gap.high < 0 else ", which these queries do not tell apart"
     layers = sizes["prompt"]
     most = max(range(len(layers)), key=lambda layer: layers[layer].value)
     return (
-        f"Reading moves accuracy from {number(before[0] / before[1], 2)} to {number(after[0] / after[1], 2)}{apart}; "
+        f"Reading moves accuracy from {number(before.mean(), 2)} to {number(after.mean(), 2)}{apart}; "
         f"at the prompt's last token it moves layer {most} most, by {number(layers[most].value, 2)} of its length."
     )
 
@@ -100,10 +100,14 @@ def _learners(study: Study) -> Table:
     labels = study.facts("labels")[0]
     rows: list[list[Entry]] = []
     for learner in ("zero-shot", "icl"):
-        right, total = _right(study, learner)
+        right = _right(study, learner)
         means = torch.from_numpy(_scores(study, learner)).softmax(-1).mean(0).tolist()
         rows.append(
-            [learner, Number(right / total, *share_interval(right, total), 2), *(Number(p, digits=2) for p in means)]
+            [
+                learner,
+                Number(right.mean(), *share_interval(int(right.sum()), len(right)), 2),
+                *(Number(p, digits=2) for p in means),
+            ]
         )
     return Table(["", "accuracy", *(f"p({word})" for word in labels)], rows)
 

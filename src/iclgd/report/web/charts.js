@@ -4,18 +4,21 @@
   const { el, save } = iclgd;
   const LABELS = 230; // room for names beside the dots; without it they stand above them
   const NARROW = 560;
+  const BANDS = 3; // lines that can have bands and still be told apart
 
-  const colours = new Map(); // the same colour for the same name in every chart of the page
-  function colour(name) {
-    if (!colours.has(name)) colours.set(name, `var(--s${colours.size % 8})`);
-    return colours.get(name);
+  const colours = new Map(); // by name, the same in every chart of the page; places come with the data
+  const colour = (name) => `var(--s${colours.get(name) ?? 0})`;
+  function learned(slots) {
+    for (const [name, place] of Object.entries(slots)) if (!colours.has(name)) colours.set(name, place);
   }
 
   const unique = (rows, name) => [...new Set(rows.map((row) => row.label(name)))];
   const finite = (numbers) => [...numbers].filter((number) => !Number.isNaN(number));
 
-  function extent(rows) {
+  function extent(rows, log = false) {
     const all = rows.flatMap((row) => [...finite(row.values), ...finite(row.low), ...finite(row.high)]);
+    const above = all.filter((value) => value > 0);
+    if (log && above.length) return [Math.min(...above) / 1.15, Math.max(...above) * 1.15];
     const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
     const air = 0.04 * (high - low || 1);
     return [low < 0 ? low - air : 0, high + air];
@@ -59,23 +62,23 @@
   }
 
   function linePanel(rows, data, domain, width, title, said) {
-    const points = data.points;
-    const marks = rows.map((row) => points.map((x, i) => ({ x, y: row.values[i], low: row.low[i], high: row.high[i] })));
-    const own = (row) => row.label(data.own) !== "null";
+    const points = data.points, log = data.log?.includes(title), known = (value) => (log && value <= 0 ? NaN : value); // zero has no logarithm
+    const marks = rows.map((row) => points.map((x, i) => ({ x, y: known(row.values[i]), low: known(row.low[i]), high: known(row.high[i]) })));
+    const own = (row) => row.label(data.own) !== "null", banded = rows.filter(own).length <= BANDS;
     const layer = Number(iclgd.chosen.get("layer"));
     const svg = plot({
-      width, height: 190, marginLeft: 40, marginRight: 10, marginTop: 8, marginBottom: 30,
-      x: { domain: [points[0], points.at(-1)], label: null }, y: { domain, label: null },
+      width, height: 198, marginLeft: 40, marginRight: 16, marginTop: 8, marginBottom: 38,
+      x: { domain: [points[0], points.at(-1)], label: null }, y: { domain, label: null, type: log ? "log" : "linear" },
       ariaLabel: `${title}: lines over ${data.x}, ${rows.map((row) => row.label(data.name)).join(", ")}`,
       marks: [
-        Plot.ruleY([0], { stroke: "var(--soft)", strokeOpacity: 0.6 }),
+        log ? null : Plot.ruleY([0], { stroke: "var(--soft)", strokeOpacity: 0.6 }),
         iclgd.chosen.has("layer") && data.x === "layer" ? Plot.ruleX([layer], { stroke: "var(--soft)", strokeDasharray: "2 3" }) : null,
         ...rows.flatMap((row, i) => [
-          own(row) ? Plot.areaY(marks[i].filter((p) => !Number.isNaN(p.low)), { x: "x", y1: "low", y2: "high", fill: colour(row.label(data.colour)), fillOpacity: 0.16 }) : null,
+          own(row) && banded ? Plot.areaY(marks[i].filter((p) => !Number.isNaN(p.low)), { x: "x", y1: "low", y2: "high", fill: colour(row.label(data.colour)), fillOpacity: 0.16 }) : null,
           Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: own(row) ? null : "4 3" }),
         ]),
         Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: 5, tickFormat: (v) => String(v) }),
-        Plot.axisY({ label: null, color: "var(--soft)", ticks: 4 }),
+        Plot.axisY({ label: null, color: "var(--soft)", ticks: log ? 3 : 4, ...(log ? { tickFormat: (v) => iclgd.brief(v) } : {}) }),
       ],
     });
     const [x, y] = [svgScale(svg, "x"), svgScale(svg, "y")];
@@ -137,6 +140,7 @@
 
   /* A chart in its place: selectors, legend, panels, and what can be taken away. */
   function chart(host, data, draw) {
+    learned(data.slots);
     const series = iclgd.series(data), view = el("div", { class: "drawn" }), said = el("p", { class: "away", "aria-live": "polite" });
     const name = host.closest("section")?.id ?? "picture";
     const inside = el("div"), below = el("details", { class: "printed" }, el("summary", { text: "Numbers" }), inside);
@@ -157,7 +161,7 @@
     new ResizeObserver(() => Math.abs(view.clientWidth - width) > 8 && redraw()).observe(view);
   }
 
-  Object.assign(iclgd, { linePanel, legend, plot });
+  Object.assign(iclgd, { linePanel, dotPanel, extent, legend, plot, colour, learned });
 
   iclgd.widget("dots", (host, data) => chart(host, data, (rows, room, said) => {
     const panels = unique(rows, data.panel), domain = extent(rows), one = panels.length === 1;
@@ -171,13 +175,12 @@
   }));
 
   iclgd.widget("lines", (host, data) => {
-    for (const name of data.names[data.colour]) colour(name);
     chart(host, data, (rows, room, said) => {
       const panels = unique(rows, data.panel), wide = room >= 960 ? 3 : room >= NARROW ? 2 : 1;
       const columns = Math.min(wide, panels.length), width = Math.min(panels.length === 1 ? 760 : 440, (room - 24 * (columns - 1)) / columns);
       const drawn = panels.map((panel) => {
         const inside = rows.filter((row) => row.label(data.panel) === panel);
-        return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, linePanel(inside, data, extent(inside), width, panel, said));
+        return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, linePanel(inside, data, extent(inside, data.log?.includes(panel)), width, panel, said));
       });
       return [legend(rows, data), el("div", { class: panels.length === 1 ? "" : "panels" }, ...drawn)];
     });

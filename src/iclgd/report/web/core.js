@@ -132,10 +132,13 @@ const iclgd = (() => {
     return text.replace(/^(-?)0\./, "$1.").replace("-", "−");
   }
 
+  /* A number on an axis: as few digits as tell it. */
+  const brief = (value) => (value >= 0.01 && value < 10000 ? String(Number(value.toPrecision(2))).replace(/^0\./, ".") : value.toExponential(0).replace("e+", "e"));
+
   function interval(value, low, high, digits = 3) {
     const around = low == null || Number.isNaN(low) ? "" : ` [${number(low, digits)} ${number(high, digits)}]`;
     return number(value, digits) + around;
   }
 
-  return { el, head, choice, choose, chosen, heard, selector, widget, start, explain, hush, number, interval };
+  return { el, head, choice, choose, chosen, heard, selector, widget, start, explain, hush, number, brief, interval };
 })();

@@ -3,6 +3,7 @@
 iclgd.widget("explorer", (host, data) => {
   const { el, choice, choose, number } = iclgd;
   const MEAN = "mean of all";
+  iclgd.learned(data.slots);
   const said = el("p", { class: "away", "aria-live": "polite" }), text = iclgd.tokens(said);
   const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`;
 
@@ -140,10 +141,10 @@ iclgd.widget("explorer", (host, data) => {
   function alike(room) {
     const rows = Object.entries(episode().alike).map(([who, all]) => {
       const values = all[query()].map((value) => value ?? NaN), none = values.map(() => NaN);
-      return { label: (name) => ({ name: who, role: "own", learner: who.split(" ")[0] })[name], values, low: none, high: none };
+      return { label: (name) => ({ name: who, role: "own" })[name], values, low: none, high: none };
     });
     if (!rows.length) return null;
-    const shape = { points: rows[0].values.map((_, i) => i), x: "layer", own: "role", name: "name", colour: "learner" };
+    const shape = { points: rows[0].values.map((_, i) => i), x: "layer", own: "role", name: "name", colour: "name" };
     return el("div", {}, el("div", { class: "title", text: "Likeness of updates with reading's, this query" }), iclgd.legend(rows, shape), iclgd.linePanel(rows, shape, [-1, 1], Math.min(440, room), "Likeness by layer", said));
   }
 

@@ -138,7 +138,10 @@ class StringAutoencoder(Encoder):
         for i, one in enumerate(given):
             curves = {"step": trained.curves["step"]}
             curves |= {name: [row[i] for row in trained.curves[name]] for name in ("loss", "symbols", "words")}
-            fitted.append(Fitted(standard(_coder(model, member(trained.params, i)), one.words), curves))
+            params = member(trained.params, i)
+            coded = standard(_coder(model, params), one.words)
+            recurrent = {name: params[name].numpy() for name in ("read", "keep", "gates", "code")}
+            fitted.append(Fitted(coded.encode, curves, {**coded.kept, **recurrent}))
         return fitted
 
     def fit(self, given: Material) -> Encode:

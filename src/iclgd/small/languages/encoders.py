@@ -39,6 +39,9 @@ class Fitted(NamedTuple):
     encode: Encode
     curves: Mapping[str, Sequence[float]] = {}
     """Where the encoder was trained: ``step``, and what was watched on test words."""
+    kept: Mapping[str, ndarray] = {}
+    """What a page needs to code a word by itself: ``mean`` and ``matrix`` of the last map, and before it, for a
+    recurrent encoder, ``read``, ``keep``, ``gates`` and ``code``. Nothing where a page cannot."""
 
 
 class Encoder:
@@ -53,7 +56,7 @@ class Encoder:
 
     def fit_all(self, given: Sequence[Material]) -> list[Fitted]:
         """For every seed; an encoder that trains all seeds as one program has its own."""
-        return [Fitted(standard(self.fit(one), one.words)) for one in given]
+        return [Fitted(standard(self.fit(one), one.words).encode) for one in given]
 
 
 ENCODERS: Registry[type[Encoder]] = Registry("encoder", "iclgd known", "iclgd.encoders")
@@ -73,6 +76,9 @@ class Linear:
 
     def __call__(self, x: Float[ndarray, "word dim"]) -> Codes:
         return ((x - self.mean) @ self.matrix).astype(np.float32)
+
+    def kept(self) -> dict[str, ndarray]:
+        return {"mean": self.mean, "matrix": self.matrix}
 
 
 def principal(x: Float[ndarray, "word dim"], dx: int) -> Linear:
@@ -95,15 +101,15 @@ def centred(x: Float[ndarray, "word dim"]) -> Linear:
     return Linear(mean, np.eye(x.shape[1]) * (x.shape[1] / power) ** 0.5)
 
 
-def standard(encode: Encode, words: Int[ndarray, "_ position"]) -> Encode:
-    """The same codes, centred and scaled by one number over these words."""
+def standard(encode: Encode, words: Int[ndarray, "_ position"]) -> Fitted:
+    """The same codes, centred and scaled by one number over these words, and the map that does it."""
 
     def codes(some: Words) -> ndarray:
         made = np.asarray(encode(some))
         return made if made.dtype == np.float32 else made.astype(np.float64)
 
     scale = centred(codes(words))
-    return lambda some: scale(codes(some))
+    return Fitted(lambda some: scale(codes(some)), kept=scale.kept())
 
 
 @dataclass(frozen=True)
@@ -111,11 +117,14 @@ class PrincipalComponents(Encoder):
     """The first principal components of one-hot words."""
 
     def fit_all(self, given: Sequence[Material]) -> list[Fitted]:
-        return [Fitted(self.fit(one)) for one in given]  # scaled by `principal`
+        return [self.fitted(one) for one in given]  # scaled by `principal`
+
+    def fitted(self, given: Material) -> Fitted:
+        components = principal(one_hot(given.words, given.symbols), given.dims)
+        return Fitted(lambda words: components(one_hot(words, given.symbols)), kept=components.kept())
 
     def fit(self, given: Material) -> Encode:
-        components = principal(one_hot(given.words, given.symbols), given.dims)
-        return lambda words: components(one_hot(words, given.symbols))
+        return self.fitted(given).encode
 
 
 @dataclass(frozen=True)

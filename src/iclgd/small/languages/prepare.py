@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 import numpy as np
 
@@ -27,12 +28,15 @@ class Prepared:
     encoders: list[Encode]
     curves: list[Mapping[str, Sequence[float]]]
     """Of the encoder's training, where it was trained."""
+    kept: list[Mapping[str, np.ndarray]]
+    """What a page needs to code words by itself."""
 
     def only(self, seeds: Sequence[int]) -> "Prepared":
         """The part of some of the seeds, in their order."""
-        rows = dict(zip(self.seeds, zip(self.splits, self.encoders, self.curves, strict=True), strict=True))
-        splits, encoders, curves = map(list, zip(*(rows[seed] for seed in seeds), strict=True))
-        return Prepared(tuple(seeds), self.alphabet, splits, encoders, curves)
+        parts = zip(self.splits, self.encoders, self.curves, self.kept, strict=True)
+        rows = dict(zip(self.seeds, parts, strict=True))
+        splits, encoders, curves, kept = map(list, zip(*(rows[seed] for seed in seeds), strict=True))
+        return Prepared(tuple(seeds), self.alphabet, splits, encoders, curves, kept)
 
     def tasks(self, k: int, signs: bool) -> list[tuple[Membership, Membership]]:
         """Training and test episodes of every seed; ``signs``: each episode draws the sign of its labels."""
@@ -43,6 +47,12 @@ class Prepared:
         """A few training words of a seed."""
         first = self.splits[place].train[0].demos
         return {name: decode(part[-SHOWN:], self.alphabet) for name, part in first._asdict().items()}
+
+    def episode(self, place: int, k: int) -> list[list[str | int]]:
+        """k words of the test side with their labels, members and others in turn, for a page to begin with."""
+        first = self.splits[place].test[0].demos
+        sides = [cycle(decode(part, self.alphabet)) for part in (first.members, first.others)]
+        return [[next(sides[i % 2]), 1 - 2 * (i % 2)] for i in range(k)]
 
     def counts(self, place: int) -> dict[str, int]:
         """How many different words of a seed are trained on, shown in test episodes, and asked about there."""
@@ -63,7 +73,8 @@ def prepare(data: Data) -> Prepared:
                 for split, seed in zip(splits, data.seeds, strict=True)
             ]
         )
-    return Prepared(data.seeds, letters, splits, [one.encode for one in fitted], [one.curves for one in fitted])
+    parts = ([one.encode for one in fitted], [one.curves for one in fitted], [one.kept for one in fitted])
+    return Prepared(data.seeds, letters, splits, *parts)
 
 
 def words_of(sides: Sequence[Side]) -> np.ndarray:

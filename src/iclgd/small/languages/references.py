@@ -1,5 +1,6 @@
 """The learners that a trained layer is held against, each at its best on training episodes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,21 +43,21 @@ def hits(classifier: Float[Tensor, " dx"], episodes: Episodes) -> Float[Tensor, 
     return (guesses * episodes.y).mean(-2, keepdim=True)
 
 
-def stored_times_hits(classifier: Float[Tensor, " dx"], sample: Episodes) -> Predict:
+def hits_scale(classifier: Float[Tensor, " dx"], sample: Episodes) -> float:
+    """The factor of least squared error for `stored_times_hits`."""
+    raw = hits(classifier, sample) * no_context(classifier)(sample)
+    power = float(raw.square().sum())
+    return float((raw * sample.target).sum()) / power if power else 0.0
+
+
+def stored_times_hits(classifier: Float[Tensor, " dx"], scale: float) -> Predict:
     """A control without any gradient step: a stored w·x_q, times how many labels agree with w less how many do not.
 
     It reads labels through that count alone, by signs, so no demonstration's position moves the answer's direction;
     where one language is asked about with a random sign, likeness to it is the base rate for likeness to GD.
     """
     plain = no_context(classifier)
-
-    def answer(episodes: Episodes) -> Tensor:
-        return hits(classifier, episodes) * plain(episodes)
-
-    raw = answer(sample)
-    power = float(raw.square().sum())
-    scale = float((raw * sample.target).sum()) / power if power else 0.0  # least squares
-    return lambda episodes: scale * answer(episodes)
+    return lambda episodes: scale * (hits(classifier, episodes) * plain(episodes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,9 @@ class References:
     matrix: Matrix | None
     """The best preconditioner of one step; none for one-hot words, which are too wide."""
     learners: dict[str, Predict]
+    kept: Mapping[str, Tensor | float]
+    """The numbers that the other learners were tuned to: ``penalty`` of ridge regression, ``neighbours``, the stored
+    ``classifier``, and the ``scale`` of its hits."""
 
 
 def references(task: Membership, seed: int, wide: bool, steps: int = 1) -> References:
@@ -78,7 +82,8 @@ def references(task: Membership, seed: int, wide: bool, steps: int = 1) -> Refer
     """
     rate, matrix = best_rate(task), None if wide else best_preconditioner(task)
     sample = task.draw(SAMPLE, generator(TUNING, seed), dtype=torch.float64)
-    penalty, k = best_penalty(sample), min(NEIGHBOURS, task.k)
+    penalty, k, stored = best_penalty(sample), min(NEIGHBOURS, task.k), best_classifier(task)
+    scale = hits_scale(stored, sample)
     times = "" if steps == 1 else f" ×{steps}"
     found = {f"gd{times}": descent(tuned(task, seed, torch.tensor(rate, dtype=torch.float64), steps))}
     if matrix is not None:
@@ -86,10 +91,11 @@ def references(task: Membership, seed: int, wide: bool, steps: int = 1) -> Refer
     found |= {
         "ridge": linear(lambda x, y: learners.ridge(x, y, penalty)),
         f"{k} nearest": nearest(k),
-        "no context": no_context(best_classifier(task)),
-        "stored × hits": stored_times_hits(best_classifier(task), sample),
+        "no context": no_context(stored),
+        "stored × hits": stored_times_hits(stored, scale),
     }
-    return References(rate, matrix, found)
+    kept: dict[str, Tensor | float] = {"penalty": penalty, "neighbours": float(k), "classifier": stored, "scale": scale}
+    return References(rate, matrix, found, kept)
 
 
 def descent(steps: Tensor) -> Predict:

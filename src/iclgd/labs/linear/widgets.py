@@ -1,0 +1,56 @@
+"""What the page of `linear train` lets a reader choose in: curves of training by seed, matrices side by side."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from iclgd.labs.linear.spec import TrainSpec
+from iclgd.report.curves import Curve, curves
+from iclgd.report.heat import Pictures, wipe
+from iclgd.report.widgets import Widget
+from iclgd.study import Study
+
+LOSS, COSINE, FAR = "loss, ½ squared error", "cosine of sensitivities", "distance of predictions"
+LIKENESS = {COSINE: "cosine", FAR: "prediction"}
+MATRICES = {"WₖᵀW_q": "qk", "P Wᵥ": "pv"}
+
+
+def training(study: Study) -> Widget:
+    """Loss, and likeness to every learner, over training."""
+    steps = [int(step) for step in study.arrays(quantity="loss by step")[0].coordinates["step"]]
+    about = "Loss of the model over training, and how alike it becomes to each learner, by seed."
+    return curves(lambda: list(_curves(study)), _seeds(study), steps, about, x="training step", log=(LOSS, FAR))
+
+
+def _curves(study: Study) -> Iterator[Curve]:
+    seeds = _seeds(study)
+    yield Curve(LOSS, "trained", study.stack("seed", seeds, quantity="loss by step"))
+    for name in dict.fromkeys(str(one.labels["learner"]) for one in study.arrays(quantity="likeness")):
+        yield Curve(LOSS, name, study.stack("seed", seeds, quantity="loss", learner=name))
+        for panel, metric in LIKENESS.items():
+            values = study.stack("seed", seeds, {"metric": metric}, quantity="likeness by step", learner=name)
+            yield Curve(panel, name, values)
+
+
+def weights(study: Study) -> Widget:
+    """The constructed layer's matrices, and those of every seed."""
+    spec = study.spec
+    assert isinstance(spec, TrainSpec)
+
+    def found(side: str, matrix: str, seed: int) -> np.ndarray:
+        return study.arrays(quantity="weights", side=side, matrix=matrix, seed=seed)[0].values
+
+    def pictures() -> Pictures:
+        return {
+            title: {"constructed": found("constructed", matrix, spec.seeds[0])}
+            | {f"trained, seed {seed}": found("learned", matrix, seed) for seed in spec.seeds}
+            for title, matrix in MATRICES.items()
+        }
+
+    about = "The matrices of the layer, constructed and trained, with a border between them that can be moved."
+    return wipe(pictures, [("x", spec.dx), ("y", spec.dy)], about)
+
+
+def _seeds(study: Study) -> tuple[int, ...]:
+    assert isinstance(study.spec, TrainSpec)
+    return study.spec.seeds
