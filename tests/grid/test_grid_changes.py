@@ -3,39 +3,15 @@
 import json
 import shutil
 
-import numpy as np
 import pytest
 from little_grid import drawn
 
 import iclgd
 import toy
-from iclgd.grid.changes import change
 from iclgd.lab import LABS
 from iclgd.results import Result, array
 from iclgd.store.cells import Store
 from said import refused, run
-
-
-def result(*values, **labels) -> Result:
-    return Result({}, [array(np.array(values), "x", **labels)])
-
-
-@pytest.mark.parametrize(
-    "other, verdict, largest",
-    [
-        (result(1.0, np.nan, 4.0, quantity="q"), "equal to the bit", 0),
-        (result(1.0, np.nan, 4.0 + 2e-3, quantity="q"), "within tolerance", 5e-4),
-        (result(1.0, np.nan, 4.0 + 8e-3, quantity="q"), "different", 2e-3),
-        (result(1.0, 2.0, 4.0, quantity="q"), "different", np.inf),
-        (result(1.0, np.nan, quantity="q"), "different", np.inf),
-        (result(1.0, np.nan, 4.0, quantity="r"), "different", np.inf),
-    ],
-    ids=["same", "near", "far", "a number for none", "another shape", "another array"],
-)
-def test_results_are_equal_near_or_different(other, verdict, largest):
-    found = change(result(1.0, np.nan, 4.0, quantity="q"), other)
-    assert found.verdict == verdict
-    assert found.largest == pytest.approx(largest)
 
 
 def altered(monkeypatch, by: float) -> None:
