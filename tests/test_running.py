@@ -10,7 +10,7 @@ import pytest
 
 import iclgd
 import toy
-from iclgd.errors import Refusal
+from iclgd.errors import Refusal, Stopped
 from iclgd.running import Where, run_study
 from iclgd.store.cells import Store
 
@@ -45,6 +45,16 @@ def test_overwriting_runs_every_cell_anew(tmp_path):
     run(tmp_path, seeds=2)
     assert run(tmp_path, overwrite=True, seeds=3).fresh == 3
     assert len(toy.RAN) == 5
+
+
+def test_stopping_what_is_overwritten_says_which_are_new_and_that_the_others_are_as_they_were(tmp_path, monkeypatch):
+    run(tmp_path, seeds=3)
+    monkeypatch.setenv("TOY_STOPS_AT", "1")
+    with pytest.raises(Stopped, match="2 of 3 cells are new in .*cells, the others are as they were: .*`overwrite`"):
+        run(tmp_path, overwrite=True, seeds=3)
+    monkeypatch.delenv("TOY_STOPS_AT")
+    assert run(tmp_path, seeds=3).fresh == 0
+    assert run(tmp_path, overwrite=True, seeds=3).fresh == 3
 
 
 def test_stopping_keeps_what_was_finished_and_the_same_call_goes_on(tmp_path, monkeypatch):

@@ -2,20 +2,22 @@
 
 import errno
 import hashlib
+import json
 import os
 import platform
 import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from iclgd.errors import Refusal
-from iclgd.system import alive, lock, sync
+from iclgd.system import alive, exchange, lock, sync
 
 OURS = ".iclgd"  # marks a folder that this program wrote, and so may replace
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG)
@@ -139,19 +141,26 @@ def _abandoned(path: Path) -> bool:
 
 
 @contextmanager
-def held(target: Path, wait: bool = False) -> Iterator[None]:
+def held(target: Path, wait: bool = False) -> Iterator[Callable[[list[str], list[str]], None]]:
     """One command at a time writes to ``target``: a second one waits, or is refused and told which process has it.
 
-    The lock lies beside the target, and ends with its process however that ends.
+    The lock lies beside the target, and ends with its process however that ends. Who holds it has a function to say
+    there what is at work and what failed.
     """
     path = _lock(target)
     fresh = not path.parent.exists()
     with _locked(path, target, wait) as file:
-        with suppress(OSError):  # on a full disk nobody learns who it is
-            file.truncate(0)
-            os.write(file.fileno(), str(os.getpid()).encode())
+
+        def note(running: list[str], failed: list[str]) -> None:
+            line = json.dumps({"process": os.getpid(), "running": running, "failed": failed}).encode() + b"\n"
+            with suppress(OSError):  # on a full disk nobody learns of it
+                file.seek(0)
+                file.write(line)  # at once; who reads takes the first line
+                file.truncate(len(line))
+
+        note([], [])
         try:
-            yield
+            yield note
         finally:
             with suppress(OSError):
                 path.unlink()
@@ -169,15 +178,14 @@ def _locked(path: Path, target: Path, wait: bool) -> Iterator[IO[bytes]]:
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("a+b", buffering=0)
+            file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
         except OSError as error:
             raise Refusal(f"cannot write to {path.parent}: {error.strerror}.") from None
         with file:
             try:
                 lock(file, wait=wait)
             except BlockingIOError:
-                file.seek(0)
-                owner = file.read().decode() or "another"
+                owner = _held(file).process or "another"
                 raise Refusal(f"process {owner} is writing {target}: wait for it, or give another `out`.") from None
             try:
                 current = os.path.samestat(os.fstat(file.fileno()), path.stat())
@@ -189,17 +197,36 @@ def _locked(path: Path, target: Path, wait: bool) -> Iterator[IO[bytes]]:
         # its last owner removed it in between: once more
 
 
-def holder(target: Path) -> str:
-    """The process that is writing ``target``; empty if none is."""
+@dataclass(frozen=True)
+class Holder:
+    """The process that is writing something (none: nobody is), what it has at work, and what failed."""
+
+    process: str = ""
+    running: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+def holder(target: Path) -> Holder:
+    """Who is writing ``target``."""
     try:
         with _lock(target).open("rb") as file:
             try:
                 lock(file, shared=True)
             except BlockingIOError:
-                return file.read().decode()
+                return _held(file)
     except OSError:
         pass
-    return ""
+    return Holder()
+
+
+def _held(file: IO[bytes]) -> Holder:
+    """What the holder of a lock wrote into it."""
+    try:
+        file.seek(0)
+        told = json.loads(file.read().partition(b"\n")[0])
+        return Holder(str(told["process"]), tuple(told["running"]), tuple(told["failed"]))
+    except (ValueError, KeyError, TypeError):  # it has only just begun
+        return Holder("another")
 
 
 def check_output(target: Path, overwrite: bool) -> None:
@@ -243,4 +270,4 @@ def output_folder(target: Path) -> Iterator[Path]:
         (folder / OURS).touch()
         yield folder
         if target.exists():
-            os.replace(target, folder.with_name(f"{folder.name}.old"))  # goes when what was built aside goes
+            exchange(folder, target)  # the old one goes when what was built aside goes

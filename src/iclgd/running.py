@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,9 +76,9 @@ def run_missing(plan: Sequence[Job], where: Where, tools: Tools, engine: Engine,
         check_writable(store.folder, store.folder.absolute())
         for key in {job.key for job in unique} - {job.key for job in missing}:
             store.check(key)
-    if where.overwrite:
+    if where.overwrite:  # what is there stays until what replaces it is
+        missing = [replace(job, old=store.stamp(job.key)) for job in missing]
         for job in missing:
-            store.remove(job.key)
             lift(store, job.key)
     _run(missing, unique, store, tools, engine, progress)
     return len(missing)
@@ -114,13 +114,22 @@ def _run(
         engine.run(missing, store, tools, progress)
     except KeyboardInterrupt:
         sweep(store.folder)
-        kept = sum(store.has(job.key) for job in unique)
-        cells = f"{kept} of {counted(len(unique), 'cell')} {'is' if kept == 1 else 'are'}"
-        raise Stopped(
-            f"stopped; {cells} kept in {store.folder}: the same command goes on from there."
-            if kept
-            else "stopped before a cell was finished: the same command begins again."
-        ) from None
+        raise Stopped(_stopped(missing, unique, store)) from None
+
+
+def _stopped(missing: Sequence[Job], unique: Sequence[Job], store: Store) -> str:
+    """What is kept of a study that was stopped."""
+    old = {job.key for job in missing if job.old and not job.done(store)}
+    kept = sum(store.has(job.key) for job in unique) - len(old)
+    cells = f"{kept} of {counted(len(unique), 'cell')} {'is' if kept == 1 else 'are'}"
+    if old:
+        return (
+            f"stopped; {cells} new in {store.folder}, the others are as they were: the same command begins again,"
+            " without `overwrite` it takes them as they are."
+        )
+    if not kept:
+        return "stopped before a cell was finished: the same command begins again."
+    return f"stopped; {cells} kept in {store.folder}: the same command goes on from there."
 
 
 def expected(store: Store, done: Collection[str], missing: int) -> float | None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -242,6 +243,35 @@ def test_overwriting_tries_a_cell_that_was_set_aside_again(tmp_path):
     with pytest.raises(Unfinished, match="set aside"):
         run_study("nap", spec, Where(tmp_path))
     assert run_study("nap", spec, Where(tmp_path, None, True)).fresh == 2
+
+
+@pytest.mark.parametrize("engine", ROADS, ids=lambda engine: engine.name)
+def test_overwriting_runs_every_cell_anew_and_replaces_each_also_when_its_worker_ends(tmp_path, engine):
+    spec = {"cells_": 6, "groups": 2, "log": str(tmp_path / "ran")}
+    store = Store(tmp_path / "cells")
+    keys = slept(tmp_path, engine, **spec).keys
+    before = {key: store.stamp(key) for key in keys}
+    (tmp_path / "ran").unlink()
+    ends = {"ends": "3,"} if engine.name == "processes" else {}  # the serial engine's worker is this process
+    again = run_study("nap", naps.NapSpec.of(spec | ends), Where(store.folder, None, True), engine)
+    assert (again.keys, again.fresh) == (keys, 6)
+    assert sorted(naps.lines(tmp_path / "ran")) == sorted([*"012345", *(["3"] if ends else [])])
+    assert all(store.stamp(key) != before[key] for key in keys)
+
+
+def test_what_the_driver_keeps_for_a_worker_replaces_the_old_cell_too(tmp_path):
+    store = Store(tmp_path)
+    (job,) = jobs(seeds=1)
+    list(work([job], Tools(), store))
+    anew = replace(job, old=store.stamp(job.key))
+    assert job.done(store)
+    assert not anew.done(store)
+    board = Board([anew], store, CellProgress())
+    part = board.take()
+    for event in work([anew], Tools(), None):
+        board.saw(part, event)
+    assert anew.done(store)
+    assert board.kept == 1
 
 
 def test_workers_that_cannot_start_are_a_sentence(tmp_path):

@@ -118,20 +118,20 @@ def test_status_counts_what_is_done_set_aside_and_left(capsys, done):
     (done / f"runs/cells/quarantine/{keys[1][:32]}.json").write_text("{}")
     for what in ("mine.yaml", "runs/mine", "runs/mine/study.yaml"):
         found = rows(run(capsys, "study", "status", what)[1])
-        assert found["b"] == ["1", "1", "1"]
-        assert found["a-k=2-scale=1"] == ["3", "0", "0"]
-        assert found["all"] == ["10", "1", "1"]
+        assert found["b"] == ["1", "0", "1", "1"]
+        assert found["a-k=2-scale=1"] == ["3", "0", "0", "0"]
+        assert found["all"] == ["10", "0", "1", "1"]
 
 
 def test_a_changed_file_is_planned_anew_by_status(capsys, done):
     text = (done / "mine.yaml").read_text().replace("seeds: 3", "seeds: 5")
     (done / "mine.yaml").write_text(text)
-    assert rows(run(capsys, "study", "status", "mine.yaml")[1])["all"] == ["12", "0", "8"]
+    assert rows(run(capsys, "study", "status", "mine.yaml")[1])["all"] == ["12", "0", "0", "8"]
 
 
 def test_a_study_of_one_is_looked_at_like_a_grid(capsys, place):
     run(capsys, "toy", "--seeds", 2, "--out", "one")
-    assert rows(run(capsys, "study", "status", "one")[1])["toy"] == ["2", "0", "0"]
+    assert rows(run(capsys, "study", "status", "one")[1])["toy"] == ["2", "0", "0", "0"]
     assert run(capsys, "study", "verify", "one")[0] == 0
 
 
@@ -157,6 +157,33 @@ def test_a_folder_of_another_study_is_replaced_only_as_a_whole_and_when_asked_to
     assert there == {".iclgd", "study.yaml", "study.json", "index.html", "page.md", *PARTS}
 
 
+BUGGY = """
+import os
+import toy
+def run(cell, tools, own=toy.run):
+    if cell.spec.k == 3:
+        raise ZeroDivisionError("one over nothing")
+    return own(cell, tools)
+object.__setattr__(toy.LABS["toy"], "run", run)
+"""
+
+
+def test_status_counts_cells_that_raised_as_failed_until_they_are_run(capsys, place):
+    (place / "buggy.py").write_text(BUGGY)
+    process = started(place, "--plugin", "buggy.py", "study", "run", "mine.yaml")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "iclgd: 3 of 12 cells failed, 9 are kept in runs/cells." in err
+    said = run(capsys, "study", "status", "runs/mine")[1]
+    assert rows(said)["a-k=3-scale=1"] == ["0", "0", "3", "0"]
+    assert rows(said)["all"] == ["9", "0", "3", "0"]
+    assert "the last run ended with: 3 of 12 cells failed" in said
+    assert "ran      3 cells" in run(capsys, "study", "run", "mine.yaml")[1]
+    said = run(capsys, "study", "status", "runs/mine")[1]
+    assert rows(said)["all"] == ["12", "0", "0", "0"]
+    assert "ended" not in said
+
+
 # while it runs, and after it was killed
 
 
@@ -174,10 +201,10 @@ def test_a_killed_study_is_known_to_status_and_the_same_command_finishes_it(caps
     assert process.wait(60) == -signal.SIGKILL
     process.communicate()
     found = rows(run(capsys, "study", "status", "runs/mine")[1])
-    assert found["all"] == ["2", "0", "10"]
+    assert found["all"] == ["2", "0", "0", "10"]
     assert find_plan(Path("runs/mine")).folder == Path("runs/mine")
     assert "ran      10 cells" in run(capsys, "study", "run", "mine.yaml")[1]
-    assert rows(run(capsys, "study", "status", "runs/mine")[1])["all"] == ["12", "0", "0"]
+    assert rows(run(capsys, "study", "status", "runs/mine")[1])["all"] == ["12", "0", "0", "0"]
     left = [p for p in (place / "runs").rglob(".*") if p.name != ".iclgd"]
     assert left == []
 
@@ -205,7 +232,14 @@ def test_a_second_command_on_one_folder_is_refused_and_told_who_has_it(capsys, p
     assert (code, out) == (2, "")
     assert err == f"iclgd: process {process.pid} is writing runs/mine: wait for it, or give another --out.\n"
     if command[0] == "study":
-        assert f"process {process.pid} is at work on it" in run(capsys, "study", "status", "runs/mine")[1]
+        said = run(capsys, "study", "status", "runs/mine")[1]
+        assert f"process {process.pid} is at work on it" in said
+        assert rows(said)["all"] == ["0", "1", "0", "11"]
+        assert rows(said)["a-k=2-scale=1"] == ["0", "1", "0", "2"]
+    else:
+        assert f"process {process.pid} is at work on runs/mine" in refused(
+            capsys, place, "study", "status", "runs/mine"
+        )
     (place / "go").touch()
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
@@ -234,5 +268,42 @@ def test_two_drivers_on_one_store_lose_nothing_and_corrupt_nothing(capsys, place
         assert process.returncode == 0, err
     assert run(capsys, "store", "check")[1] == "12 cells, none damaged\n"
     for name in ("mine", "other"):
-        assert rows(run(capsys, "study", "status", f"runs/{name}")[1])["all"] == ["12", "0", "0"]
+        assert rows(run(capsys, "study", "status", f"runs/{name}")[1])["all"] == ["12", "0", "0", "0"]
     assert [p for p in (place / "runs").rglob(".*") if p.name != ".iclgd"] == []
+
+
+def test_overwriting_that_is_killed_loses_no_cell_and_no_page(capsys, done):
+    kept, page = Store(done / "runs/cells"), (done / "runs/mine/b/index.html").read_text()
+    before = {name: kept.stamp(name) for name in kept.names()}
+    process = started(done, "study", "run", "mine.yaml", "--overwrite", TOY_DIES_AT="1")
+    assert process.wait(60) == -signal.SIGKILL
+    process.communicate()
+    after = {name: kept.stamp(name) for name in kept.names()}
+    assert after.keys() == before.keys()
+    assert sum(after[name] != before[name] for name in before) == 2  # those before the one that kills
+    assert (done / "runs/mine/b/index.html").read_text() == page
+    assert run(capsys, "store", "check")[1] == "12 cells, none damaged\n"
+    assert rows(run(capsys, "study", "status", "runs/mine")[1])["all"] == ["12", "0", "0", "0"]
+    assert "ran      12 cells" in run(capsys, "study", "run", "mine.yaml", "--overwrite")[1]
+    assert {kept.stamp(name) for name in before}.isdisjoint(before.values())
+
+
+def test_a_study_that_is_to_be_replaced_stays_until_the_cells_of_the_new_one_are_there(capsys, place):
+    run(capsys, "toy", "--out", "runs/mine", "--scale", 7)
+    process = started(place, "study", "run", "mine.yaml", "--overwrite", TOY_DIES_AT="1")
+    assert process.wait(60) == -signal.SIGKILL
+    process.communicate()
+    assert iclgd.open(place / "runs/mine").spec.scale == 7
+    assert run(capsys, "study", "run", "mine.yaml", "--overwrite")[0] == 0
+    assert rows(run(capsys, "study", "status", "runs/mine")[1])["all"] == ["12", "0", "0", "0"]
+
+
+def test_the_page_of_a_part_that_the_file_no_longer_has_goes_when_the_others_are_there(capsys, done):
+    text = (done / "mine.yaml").read_text()
+    (done / "mine.yaml").write_text(text.replace("  b: {", "  c: {scale: 5, "))
+    process = started(done, "study", "run", "mine.yaml", TOY_DIES_AT="1")
+    assert process.wait(60) == -signal.SIGKILL
+    process.communicate()
+    assert (done / "runs/mine/b/index.html").is_file()
+    run(capsys, "study", "run", "mine.yaml")
+    assert not (done / "runs/mine/b").exists()

@@ -119,7 +119,11 @@ def test_every_form_has_the_same_numbers(capsys, done):
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (["--value", "nothing"], "no number of this study has these labels"),
+        (["--value", "valve"], 'no number of this study is called "valve". Did you mean value?'),
+        (["--value", "value", "--rows", "scala"], 'has the label "scala". Did you mean scale?'),
+        (["--value", "value", "--columns", "nothing"], 'has the label "nothing"'),
+        (["--value", "value", "--where", "sead=1"], 'has the label "sead". Did you mean seed?'),
+        (["--value", "value", "--where", "seed=7"], 'no number that is asked for has seed="7"'),
         (["--rows", "k", "--format", "xls"], '--format takes text, markdown, latex, csv, json, parquet; "xls" is none'),
         (["--value", "value", "--format", "parquet"], "name a file with --to"),
         (["--where", "k"], '--where takes label=value, not "k"'),
@@ -128,6 +132,12 @@ def test_every_form_has_the_same_numbers(capsys, done):
 )
 def test_a_wrong_question_is_refused(capsys, done, words, sentence):
     assert sentence in refused(capsys, done, "study", "table", "runs/mine", *words)
+
+
+def test_a_study_of_which_nothing_is_done_has_no_table_and_is_told_what_to_do(capsys, place):
+    assert "no cell of this study is done: run it first." in refused(
+        capsys, place, "study", "table", "mine.yaml", "--value", "value"
+    )
 
 
 def test_without_duckdb_a_table_is_refused_in_a_sentence_and_everything_else_works(capsys, done, monkeypatch):

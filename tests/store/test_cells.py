@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -139,6 +140,33 @@ def test_writing_a_cell_again_changes_nothing_and_removing_it_lets_it_be_written
     assert not store.has(KEY)
     write(store)
     assert store.has(KEY)
+
+
+def test_a_cell_that_is_written_anew_is_there_at_every_moment(store):
+    """A reader that never rests finds the old one or the new one, whole."""
+    ended, seen, lost = threading.Event(), 0, []
+
+    def look() -> None:
+        nonlocal seen
+        while not ended.is_set():
+            try:
+                store.read(KEY)
+                seen += 1
+            except Refusal as refusal:
+                lost.append(str(refusal))
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for count in range(60):
+        other = Result({}, [array(np.array([count]), "x", quantity="count")])
+        store.write(KEY, CELL, {}, other, {"count": count}, anew=True)
+    ended.set()
+    reader.join()
+    assert seen
+    assert lost == []
+    assert store.record(KEY)["provenance"] == {"count": 59}
+    assert store.names() == [KEY[:32]]
+    assert list(store.folder.glob(".*")) == []
 
 
 def test_a_cell_of_the_first_format_is_read_as_it_is(store):

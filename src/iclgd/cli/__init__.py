@@ -129,7 +129,7 @@ def main(args: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort) as stop:
         cause = stop.__cause__ if isinstance(stop, click.Abort) else stop
         said = str(cause) if isinstance(cause, Stopped) else "stopped; the same command goes on where it was."
-        print(f"iclgd: {visible(said)}", file=sys.stderr)
+        print(f"iclgd: {visible(flagged(said))}", file=sys.stderr)
         sys.exit(143 if TERMINATED else 130)
     except OSError as error:
         if not _output_is_lost():

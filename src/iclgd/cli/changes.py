@@ -17,7 +17,7 @@ TOLERANCE = click.option(
     default=1e-3,
     type=Amount(),
     metavar="X",
-    help="Share of an array's largest number.  [default: 0.001]",
+    help="Room of a number, as a share of its array's largest.  [default: 0.001]",
 )
 
 
@@ -33,7 +33,9 @@ TOLERANCE = click.option(
 def verify_command(what: str, store: str | None, sample: int, seed: int, tolerance: float, form: Form) -> None:
     """Run a sample of finished cells once more and hold the numbers against those that are kept.
 
-    The exit status is 1 when one is different.
+    Numbers are compared as they are printed: means over queries and layers. They have the room of the tolerance, and
+    where cells measured how well an update repeats itself (their floors), what rounding changes. A cell is different
+    if a number is further off, or more than a twentieth of an array's elements are; the exit status is then 1.
     """
     from iclgd.grid.changes import verify
     from iclgd.report.terminal import cell_progress
@@ -72,13 +74,19 @@ def compare_command(one: str, other: str, tolerance: float, form: Form) -> None:
 
 def _data(changes: Any) -> list[dict[str, Any]]:
     return [
-        {**labels, "verdict": change.verdict, "largest": significant(change.largest), "in": change.where}
+        {
+            **labels,
+            "verdict": change.verdict,
+            "largest": significant(change.largest),
+            "in": change.where,
+            "elements_beyond": change.beyond,
+        }
         for labels, change in changes
     ]
 
 
 def _counts(changes: Any) -> list[str]:
-    from iclgd.grid.changes import VERDICTS
+    from iclgd.grid.near import VERDICTS
 
     return [f"{counted(sum(c.verdict == one for _, c in changes), 'cell')} {one}" for one in VERDICTS]
 
@@ -89,14 +97,14 @@ def _brief(changes: Any) -> str:
 
 def _shown(changes: Any) -> str:
     """How many are equal, near and different, and the cells that are not equal."""
-    from iclgd.grid.changes import VERDICTS
+    from iclgd.grid.near import VERDICTS
 
     rows = [
-        [_named(labels), change.verdict, significant(change.largest, 3), change.where]
+        [_named(labels), change.verdict, significant(change.largest, 3), f"{change.beyond:.2%}", change.where]
         for labels, change in sorted(changes, key=lambda pair: -pair[1].largest)
         if change.verdict != VERDICTS[0]
     ]
-    table = ["", Table(["cell", "", "largest difference", "in"], rows[:50]).text(window())] if rows else []
+    table = ["", Table(["cell", "", "number off by", "elements off", "in"], rows[:50]).text(window())] if rows else []
     return "\n".join([*_counts(changes), *table])
 
 

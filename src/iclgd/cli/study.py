@@ -161,21 +161,26 @@ def _time(cost: Any) -> str:
 @command.command("status")
 @click.argument("what")
 def status_command(what: str, store: str | None, out: str | None, form: Form) -> None:
-    """Cells done, set aside after they failed, and left, of a study file or folder, part by part."""
+    """Cells done, at work, failed and left, of a study file or folder, part by part."""
     from iclgd.files import holder
     from iclgd.grid.plan import find_plan
     from iclgd.store.cells import NAME
 
     plan = find_plan(Path(what), _path(store), _path(out))
-    failed = {path.stem for path in (plan.store / "quarantine").glob("*.json")} - plan.done
-    rows, parts = [], [(part.name, {key[:NAME] for key in part.keys}) for part in plan.parts]
+    now = holder(plan.folder) if plan.folder is not None else None
+    running = {key[:NAME] for key in now.running} if now else set()
+    failed = {key[:NAME] for key in (now.failed if now and now.process else plan.failed)}
+    failed |= {path.stem for path in (plan.store / "quarantine").glob("*.json")}
+    header, rows = ["part", "done", "running", "failed", "left"], []
+    parts = [(part.name, {key[:NAME] for key in part.keys}) for part in plan.parts]
     for name, cells in [*parts, *([("all", {key[:NAME] for key in plan.keys})] if len(parts) > 1 else [])]:
-        done, bad = len(cells & plan.done), len(cells & failed)
-        rows.append([name, str(done), str(bad), str(len(cells) - done - bad)])
-    process = holder(plan.folder) if plan.folder is not None else ""
+        at_work = cells & running  # one that is run anew is at work, though the old one is there
+        done = (cells & plan.done) - at_work
+        bad = (cells & failed) - done - at_work
+        rows.append([name, *(str(len(some)) for some in (done, at_work, bad, cells - done - at_work - bad))])
+    process = now.process if now else ""
     ended = f"the last run ended with: {plan.ended}" if plan.ended else ""
     note = f"process {process} is at work on it" if process else ended
-    header = ["part", "done", "failed", "left"]
     data = {"parts": rows_as_data(header, rows), "process": process or None, "ended": plan.ended or None}
     brief = f"{len(plan.done)} of {len({key[:NAME] for key in plan.keys})} done"
     form.tell(data, lambda: Table(header, rows).text(window()) + (f"\n\n{note}" if note else ""), brief)

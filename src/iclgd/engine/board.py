@@ -64,7 +64,7 @@ class Board:
             return
         if isinstance(event, Found):
             try:
-                self.store.write(job.key, job.cell, job.identity, event.result, event.provenance)
+                job.keep(self.store, event.result, event.provenance)
             except Refusal as refusal:
                 raise self._ends(str(refusal)) from None
         self._keep(job)
@@ -93,7 +93,7 @@ class Board:
             self.waiting.appendleft(Part(part.left, alone=True, budget=smaller))
 
     def _acknowledge(self, part: Part) -> None:
-        for job in [job for job in part.left if self.store.has(job.key)]:
+        for job in [job for job in part.left if job.done(self.store)]:
             part.left.remove(job)
             self._keep(job)
 

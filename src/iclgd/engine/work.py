@@ -21,11 +21,22 @@ from iclgd.tools import Tools
 
 @dataclass(frozen=True)
 class Job:
-    """A cell that is to be run, its key, and what its spec points to."""
+    """A cell that is to be run, its key, and what its spec points to.
+
+    ``old`` is the stamp of the cell that it is to replace: that one stays until the new one is there.
+    """
 
     key: str
     cell: Cell
     identity: Any
+    old: str = ""
+
+    def done(self, store: Store) -> bool:
+        """Whether the store has the cell, and not only the one that is to be replaced."""
+        return store.has(self.key) and store.stamp(self.key) != self.old
+
+    def keep(self, store: Store, result: Result, provenance: dict[str, Any]) -> None:
+        store.write(self.key, self.cell, self.identity, result, provenance, anew=bool(self.old))
 
 
 @dataclass(frozen=True)
@@ -142,7 +153,7 @@ def _keep(job: Job, result: Result, seconds: float, tools: Tools, store: Store |
     if store is None:
         return Found(job.key, result, origin)
     try:
-        store.write(job.key, job.cell, job.identity, result, origin)
+        job.keep(store, result, origin)
     except Refusal as refusal:
         raise _CannotKeep(str(refusal)) from None
     return Kept(job.key)

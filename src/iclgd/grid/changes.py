@@ -2,73 +2,22 @@
 
 import random
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from iclgd.errors import Refusal
 from iclgd.grid.file import Grid, Part, read_grid
+from iclgd.grid.near import FLOOR, TOLERANCE, Change, Floors, change
 from iclgd.grid.plan import FILE, find_plan, jobs_of
 from iclgd.report.terminal import CellProgress
-from iclgd.results import Array, Result
+from iclgd.results import Result
 from iclgd.running import SERIAL, Where, run_missing
 from iclgd.spec import canonical
 from iclgd.store.cells import Store
 from iclgd.study import open_study, read_record
-
-# of an array's largest number: updates are small differences of large numbers, whose last bits differ by machine
-TOLERANCE = 1e-3
-Verdict = Literal["equal to the bit", "within tolerance", "different"]
-VERDICTS: tuple[Verdict, ...] = ("equal to the bit", "within tolerance", "different")
-
-
-@dataclass(frozen=True)
-class Change:
-    """How two results of one cell differ: by how much of an array's largest number at most, and in which array."""
-
-    verdict: Verdict
-    largest: float = 0.0
-    where: str = ""
-
-
-def change(one: Result, other: Result, tolerance: float = TOLERANCE) -> Change:
-    """Of two results of the same question; arrays that only one of them has make them different."""
-    first, second = ({canonical(dict(a.labels)): a for a in result.arrays} for result in (one, other))
-    if first.keys() != second.keys():
-        return Change("different", float("inf"), f"only one has {next(iter(first.keys() ^ second.keys()))}")
-    if all(_same_bits(first[name], second[name]) for name in first):
-        return Change("equal to the bit")
-    apart = {name: _apart(first[name], second[name]) for name in first}
-    where = max(apart, key=apart.__getitem__)
-    return Change("within tolerance" if apart[where] <= tolerance else "different", apart[where], where)
-
-
-def _same_bits(one: Array, other: Array) -> bool:
-    a, b = one.values, other.values
-    if a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
-
-
-def _apart(one: Array, other: Array) -> float:
-    """The largest difference as a share of the largest number; infinite where one has a number and the other none."""
-    if one.values.shape != other.values.shape:
-        return float("inf")
-    a, b = one.values.astype(float), other.values.astype(float)
-    if (np.isfinite(a) != np.isfinite(b)).any():
-        return float("inf")
-    known = np.isfinite(a)
-    if not known.any():
-        return 0.0
-    difference, largest = np.abs(a - b)[known].max(), np.abs(a[known]).max()
-    if difference == 0:
-        return 0.0
-    return float(difference / largest) if largest > 0 else float("inf")
-
 
 # again
 
@@ -94,13 +43,36 @@ def verify(
         raise Refusal(f"no cell of this study is in {store}: run it first.")
     chosen = random.Random(seed).sample(found, min(sample, len(found)))
     chosen.sort(key=lambda pair: found.index(pair))
+    floors = _floors(kept, [job.key for _, job in found])
     with tempfile.TemporaryDirectory(prefix="iclgd-") as folder:
         for tools in dict.fromkeys(tools for tools, _ in chosen):
             jobs = [job for its, job in chosen if its is tools]
             run_missing(jobs, Where(Path(folder)), tools, SERIAL, progress)
             for job in jobs:
-                again = change(kept.read(job.key), Store(Path(folder)).read(job.key), tolerance)
-                yield {"lab": job.cell.lab, **job.cell.labels}, again
+                before, again = kept.record(job.key), Store(Path(folder)).read(job.key)
+                yield _labels(before), _change(kept.result(before), again, before, floors, tolerance)
+
+
+def _floors(store: Store, keys: Iterable[str]) -> dict[str, Floors]:
+    """What cells measured of their own rounding, by lab and model."""
+    found = defaultdict[str, list[tuple[Mapping[str, Any], Result]]](list)
+    for key in keys:
+        record = store.record(key)
+        if any(FLOOR in one["labels"] for one in record["arrays"]):
+            found[_subject(record)].append((record["labels"], store.result(record)))
+    return {subject: Floors(cells) for subject, cells in found.items()}
+
+
+def _subject(record: Mapping[str, Any]) -> str:
+    """The lab and the model of a cell, however it was initialised."""
+    model = record["spec"].get("model")
+    return canonical([record["lab"], model.get("name") if isinstance(model, dict) else model])
+
+
+def _change(
+    one: Result, other: Result, record: Mapping[str, Any], floors: Mapping[str, Floors], tolerance: float
+) -> Change:
+    return change(one, other, tolerance, floors.get(_subject(record)), record["labels"])
 
 
 # side by side
@@ -151,19 +123,21 @@ def compare(one: Side, other: Side, tolerance: float = TOLERANCE) -> Compared:
     )
     pairs += [(left[asked], right[asked]) for asked in left if asked in right]
     only = (
-        [_labels(one, left[asked]) for asked in left if asked not in right],
-        [_labels(other, right[asked]) for asked in right if asked not in left],
+        [_labels(one.store.record_at(left[asked])) for asked in left if asked not in right],
+        [_labels(other.store.record_at(right[asked])) for asked in right if asked not in left],
     )
-    return Compared(only, [(_labels(one, a), _change(one, a, other, b, tolerance)) for a, b in pairs])
+    floors, changes = _floors(one.store, one.keys), []
+    for a, b in pairs:
+        first, second = one.store.record(a), other.store.record(b)
+        same = first["arrays_sha256"] == second["arrays_sha256"] and first["arrays"] == second["arrays"]
+        found = (
+            Change("equal to the bit")
+            if same
+            else _change(one.store.result(first), other.store.result(second), first, floors, tolerance)
+        )
+        changes.append((_labels(first), found))
+    return Compared(only, changes)
 
 
-def _change(one: Side, a: str, other: Side, b: str, tolerance: float) -> Change:
-    first, second = one.store.record(a), other.store.record(b)
-    if first["arrays_sha256"] == second["arrays_sha256"] and first["arrays"] == second["arrays"]:
-        return Change("equal to the bit")
-    return change(one.store.result(first), other.store.result(second), tolerance)
-
-
-def _labels(side: Side, key: str) -> dict[str, Any]:
-    record = side.store.record_at(key)
+def _labels(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"lab": record["lab"], **record["labels"]}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iclgd.errors import Refusal
-from iclgd.files import file_sha256
+from iclgd.files import file_sha256, holder
 from iclgd.grid.file import Grid, Part, read_grid
 from iclgd.lab import LABS
 from iclgd.overview import RUNS
@@ -58,6 +58,8 @@ class Plan:
     store: Path
     folder: Path | None = None
     ended: str = ""  # what the last run said when it could not finish
+    failed: tuple[str, ...] = ()  # the cells that it could not have
+    leaving: tuple[str, ...] = ()  # parts of an earlier run whose pages are still there
 
     @cached_property
     def done(self) -> set[str]:
@@ -130,6 +132,8 @@ def find_plan(what: Path, store: Path | None = None, out: Path | None = None) ->
 
     A file whose folder has run it is not planned again; what changed since is found by `study plan` and `study run`.
     """
+    if (process := holder(what).process) and not read_record(what):
+        raise Refusal(f"process {process} is at work on {what}, which shows a study only when it is done.")
     if what.is_dir():
         return _recorded(what, store)
     if (folder := recorded_folder(what, out)) is not None:
@@ -173,7 +177,8 @@ def _recorded(folder: Path, store: Path | None) -> Plan:
     record = read_record(folder)
     if "grid" in record:
         parts = [PartPlan.of(part) for part in record["parts"]]
-        return Plan(record["name"], parts, store or Path(record["store"]), folder, record.get("ended", ""))
+        ended, failed = record.get("ended", ""), tuple(record.get("failed", ()))
+        return Plan(record["name"], parts, store or Path(record["store"]), folder, ended, failed)
     if "lab" in record:
         study = open_study(folder)
         part = PartPlan(study.lab, study.lab, {}, study.keys, [dict(cell.labels) for cell in study.cells])
@@ -191,6 +196,8 @@ def record_text(grid: Grid, plan: Plan, file: Path) -> str:
         "labs": {part.lab: LABS[part.lab].version for part in grid.parts},
         "plugins": sorted({plugin for part in grid.parts for plugin in part.spec.plugin}),
         "ended": plan.ended,
+        "failed": plan.failed,
+        "leaving": plan.leaving,
         "parts": [part.plain() for part in plan.parts],
     }
     return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"

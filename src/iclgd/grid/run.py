@@ -2,15 +2,17 @@
 
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from iclgd.engine.engines import Engine
+from iclgd.engine.work import Job
 from iclgd.errors import Refusal
 from iclgd.files import OURS, check_output, check_writable, held, new_folder, sweep, write_over
-from iclgd.grid.file import Grid
+from iclgd.grid.file import Grid, Part
 from iclgd.grid.plan import FILE, Plan, jobs_of, plan_of, record_text
 from iclgd.overview import listed
 from iclgd.report.numbers import counted
@@ -20,6 +22,7 @@ from iclgd.running import SERIAL, Where, run_missing, shown
 from iclgd.store.cells import Store
 from iclgd.store.index import opened
 from iclgd.study import RECORD, Study, read_record
+from iclgd.tools import Tools
 
 
 def run_grid(
@@ -33,30 +36,54 @@ def run_grid(
     assert folder is not None, "a grid always has a folder"
     _check(grid, folder, where.overwrite)
     check_writable(where.store, where.store.absolute())
-    with held(folder):
+    with held(folder) as note:
+        progress.follow(note)
         sweep(folder.parent)
         found = jobs_of(grid, progress)
-        plan = plan_of(grid.name, found, where.store, folder)
-        _begin(grid, plan, file, folder)
-        fresh = 0
+        before = read_record(folder)
+        plan = replace(plan_of(grid.name, found, where.store, folder), leaving=_leaving(before, grid))
+        theirs = (bool(before) and before.get("grid") is None) or before.get("name", grid.name) != grid.name
+        if not theirs:  # another study stays as it is until there is something to put in its place
+            _begin(grid, plan, file, folder)
         try:
-            for tools in dict.fromkeys(tools for _, tools, _ in found):
-                its = [job for _, other, part in found if other is tools for job in part]
-                fresh += run_missing(its, where, tools, engine, progress)
-        except Refusal as refusal:
-            with suppress(Refusal):  # the disk may be full, which is then what is said
-                write_over(folder / RECORD, record_text(grid, replace(plan, ended=str(refusal)), file))
+            fresh = _run(found, where, engine, progress)
+        except Exception as error:
+            if not theirs:
+                _note_end(error, progress, grid, plan, file)
             raise
         progress.ends("drawing figures")
+        if theirs:
+            shutil.rmtree(folder)
+            _begin(grid, plan, file, folder)
         studies = [shown(part.lab, part.spec, its, Where(where.store, folder / part.name), 0) for part, _, its in found]
         parts = [replace(part, answer=study.answer) for part, study in zip(plan.parts, studies, strict=True)]
-        write_over(folder / RECORD, record_text(grid, replace(plan, parts=parts), file))
+        for name in plan.leaving:
+            if (folder / name / OURS).is_file():
+                shutil.rmtree(folder / name)
+        write_over(folder / RECORD, record_text(grid, replace(plan, parts=parts, leaving=()), file))
         page = front(grid, studies, folder)
         write_over(folder / "index.html", page.html())
         write_over(folder / "page.md", page.markdown())
         listed(folder)
         _indexed(where.store)
     return page, fresh
+
+
+def _run(found: Sequence[tuple[Part, Tools, list[Job]]], where: Where, engine: Engine, progress: CellProgress) -> int:
+    """Run what is missing, parts that share their tools in one go; gives how many cells ran."""
+    return sum(
+        run_missing([job for _, its, part in found if its is tools for job in part], where, tools, engine, progress)
+        for tools in dict.fromkeys(tools for _, tools, _ in found)
+    )
+
+
+def _note_end(error: Exception, progress: CellProgress, grid: Grid, plan: Plan, file: Path) -> None:
+    """The folder remembers how a run ended that could not finish, and which cells failed."""
+    told = str(error) if isinstance(error, Refusal) else f"{type(error).__name__}: {error}"
+    ended = replace(plan, ended=told, failed=progress.failures)
+    assert plan.folder is not None
+    with suppress(Refusal):  # the disk may be full, which is then what is said
+        write_over(plan.folder / RECORD, record_text(grid, ended, file))
 
 
 def _indexed(store: Path) -> None:
@@ -75,19 +102,19 @@ def _check(grid: Grid, folder: Path, overwrite: bool) -> None:
 
 
 def _begin(grid: Grid, plan: Plan, file: Path, folder: Path) -> None:
-    """Mark the folder, say what it will hold, and drop the parts that the file no longer has."""
-    before = read_record(folder)
-    text = record_text(grid, plan, file)
-    if before and "grid" not in before:  # another study, to be overwritten
-        shutil.rmtree(folder)
+    """Mark the folder, and say what it will hold."""
     with new_folder(folder):
         sweep(folder)
         write_over(folder / FILE, grid.text())
-        write_over(folder / RECORD, text)
-        kept = {part.name for part in grid.parts}
-        for part in before.get("parts", ()) if "grid" in before else ():
-            if part["name"] not in kept and (folder / part["name"] / OURS).is_file():
-                shutil.rmtree(folder / part["name"])
+        write_over(folder / RECORD, record_text(grid, plan, file))
+
+
+def _leaving(before: Mapping[str, Any], grid: Grid) -> tuple[str, ...]:
+    """The parts that the file no longer has: their pages go once those that it has are there."""
+    if before.get("grid") is None:
+        return ()
+    names = [*before.get("leaving", ()), *(part["name"] for part in before["parts"])]
+    return tuple(name for name in dict.fromkeys(names) if name not in {part.name for part in grid.parts})
 
 
 def front(grid: Grid, studies: Sequence[Study], folder: Path) -> Page:

@@ -16,6 +16,7 @@ import numpy as np
 from iclgd.errors import Refusal
 from iclgd.grid.plan import Plan
 from iclgd.metrics.estimates import Estimate, estimate
+from iclgd.registry import suggest
 from iclgd.report.numbers import Size
 from iclgd.report.page import Table
 from iclgd.results import Label
@@ -61,6 +62,8 @@ def numbers(plan: Plan, value: str | None = None) -> list[tuple[str, dict[str, L
     """Every number of the study's cells that are done, of one quantity or of all: cell, labels and value."""
     from iclgd.store.index import opened
 
+    if not plan.done:
+        raise Refusal("no cell of this study is done: run it first.")
     with opened(Store(plan.store)) as index:
         kinds = index.labels()
         ids = [i for i, has in kinds.items() if value is None or value in {str(has.get(n)) for n in QUANTITIES}]
@@ -84,6 +87,27 @@ def known(plan: Plan) -> Table:
     return Table(["label", "values"], [[name, ", ".join(list(found)[:30])] for name, found in values.items()])
 
 
+def _known_labels(found: Sequence[tuple[str, Labels, float]], asked: Asked, plan: Plan) -> None:
+    """Refuse a quantity, label or value that no number has, and name it."""
+    if not found:
+        names = {str(labels[n]) for _, labels, _ in numbers(plan) for n in QUANTITIES if n in labels}
+        raise Refusal(f'no number of this study is called "{asked.value}". {_perhaps(asked.value or "", names)}')
+    values: dict[str, set[str]] = {}
+    for _, labels, _ in found:
+        for name, value in labels.items():
+            values.setdefault(name, set()).add(str(value))
+    wanted = {**dict.fromkeys(asked.shown, None), **dict(asked.where)}
+    for name, chosen in wanted.items():
+        if name not in values and (name in asked.shown or chosen is not None):
+            raise Refusal(f'no number that is asked for has the label "{name}". {_perhaps(name, set(values))}')
+        if chosen is not None and chosen not in values[name]:
+            raise Refusal(f'no number that is asked for has {name}="{chosen}". {_perhaps(chosen, values[name])}')
+
+
+def _perhaps(name: str, known: set[str]) -> str:
+    return f"{suggest(name, sorted(known))} `iclgd study table` without options lists them.".strip()
+
+
 class Pivot:
     """The table that was asked for."""
 
@@ -92,7 +116,9 @@ class Pivot:
         self._groups: dict[tuple[Place, Place], dict[tuple[Label | None, ...], float]] = {}
         labels_of: dict[tuple[Place, Place], dict[str, Label | None]] = {}
         seen: set[tuple[str, Place]] = set()
-        found = [(name, labels, value) for name, labels, value in numbers(plan, asked.value) if asked.takes(labels)]
+        every_one = numbers(plan, asked.value)
+        _known_labels(every_one, asked, plan)
+        found = [(name, labels, value) for name, labels, value in every_one if asked.takes(labels)]
         if not found:
             raise Refusal("no number of this study has these labels: `iclgd study table` without options lists them.")
         every = sorted({name for _, labels, _ in found for name in labels})

@@ -79,8 +79,10 @@ class CellProgress:
 
     def __init__(self, bar: bool = False, tell: Callable[[str], None] = lambda _line: None):
         self._tell, self._bar = tell, bar
-        self._total = self._done = self._failed = 0
+        self._total = self._done = 0
         self._running: dict[str, str] = {}
+        self._failed: dict[str, None] = {}
+        self._follow: Callable[[list[str], list[str]], None] = lambda _running, _failed: None
         self._what, self._count = "starting", 0
         self._begun, self._expected = time.monotonic(), None
 
@@ -92,21 +94,38 @@ class CellProgress:
         if expected is not None and expected > EVERY:
             self._tell(self.line())
 
+    def follow(self, told: Callable[[list[str], list[str]], None]) -> None:
+        """Tell the keys of cells at work and of those that failed, now and whenever that changes."""
+        self._follow = told
+        self._changed()
+
+    def _changed(self) -> None:
+        self._follow(list(self._running), list(self._failed))
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Keys of the cells that failed."""
+        return tuple(self._failed)
+
     def begun(self, key: str, what: str) -> None:
         self._running[key] = what
         self.doing(what, 0)
+        self._changed()
 
     def done(self, key: str) -> None:
         self._running.pop(key, None)
         self._done += 1
+        self._changed()
 
     def failed(self, key: str) -> None:
         self._running.pop(key, None)
-        self._failed += 1
+        self._failed[key] = None
+        self._changed()
 
     def lost(self, key: str) -> None:
         """The cell's process ended; the cell may be tried again."""
         self._running.pop(key, None)
+        self._changed()
 
     def doing(self, what: str, count: int) -> None:
         """What is being done, and how many queries or steps of it were just finished."""
@@ -116,6 +135,7 @@ class CellProgress:
     def ends(self, what: str) -> None:
         """All cells are run; what is done after that."""
         self._what, self._count, self._running = what, 0, {}
+        self._changed()
 
     def line(self) -> str:
         many = f" ({self._count})" if self._count else ""
@@ -126,16 +146,16 @@ class CellProgress:
         if self._running:
             parts.append(f"{len(self._running)} running")
         if self._failed:
-            parts.append(f"{self._failed} failed")
+            parts.append(f"{len(self._failed)} failed")
         if left := self._left():
             parts.append(left)
-        filled = BAR * (self._done + self._failed) // self._total
+        filled = BAR * (self._done + len(self._failed)) // self._total
         bar = f"{'█' * filled}{'░' * (BAR - filled)} " if self._bar else ""
         return bar + " · ".join([*parts, now])
 
     def _left(self) -> str:
         """`about 3 min left`: from the pace of this run, or before its first cell from what others took."""
-        over = self._done + self._failed
+        over = self._done + len(self._failed)
         left = self._total - over
         elapsed = time.monotonic() - self._begun
         if over:

@@ -20,6 +20,7 @@ from iclgd.lab import Cell
 from iclgd.results import Array, Result
 from iclgd.spec import finite
 from iclgd.spec import key as hash_of
+from iclgd.system import exchange
 from iclgd.system import peak_memory as main_memory
 
 FORMAT = 2
@@ -51,6 +52,14 @@ class Store:
     def has(self, key: str) -> bool:
         return (self.path(key) / RECORD).is_file()
 
+    def stamp(self, key: str) -> str:
+        """What changes when the cell is written again; empty where there is none."""
+        try:
+            stat = os.stat(self.path(key) / RECORD)
+        except OSError:
+            return ""
+        return f"{stat.st_ino} {stat.st_mtime_ns} {stat.st_size}"
+
     def names(self) -> list[str]:
         """The folders of all cells."""
         try:
@@ -61,8 +70,13 @@ class Store:
         except OSError as error:
             raise Refusal(f"cannot read {self.folder}: {error.strerror}.") from None
 
-    def write(self, key: str, cell: Cell, identity: Any, result: Result, provenance: dict[str, Any]) -> None:
-        """Everything that was found; beside it, what does not change the numbers: machine, versions, time."""
+    def write(
+        self, key: str, cell: Cell, identity: Any, result: Result, provenance: dict[str, Any], anew: bool = False
+    ) -> None:
+        """Everything that was found; beside it, what does not change the numbers: machine, versions, time.
+
+        A cell that is there stays; written ``anew`` it is there, the old or the new one, at any moment.
+        """
         from safetensors.numpy import save
 
         numbers = save({str(i): _contiguous(a.values) for i, a in enumerate(result.arrays)})
@@ -88,6 +102,8 @@ class Store:
             (folder / ARRAYS).write_bytes(numbers)
             (folder / RECORD).write_text(_text(record) + "\n", encoding="utf-8")
             synced(folder)
+            if anew and self.path(key).exists():
+                exchange(folder, self.path(key))
 
     def record(self, key: str) -> dict[str, Any]:
         """The record of a cell that was written before; refused if it is not the one its name says."""
@@ -114,7 +130,13 @@ class Store:
         return record
 
     def read(self, key: str) -> Result:
-        return self.result(self.record(key))
+        while True:
+            stamp = self.stamp(key)
+            try:
+                return self.result(self.record(key))
+            except Refusal:
+                if self.stamp(key) == stamp:  # else it was written anew between record and numbers
+                    raise
 
     def result(self, record: dict[str, Any]) -> Result:
         """What the cell of a record found, its arrays checked against their hash."""

@@ -115,14 +115,8 @@ def _duckdb() -> Any:
 
 def _stamps(store: Store) -> dict[str, str]:
     """Every cell's folder with what changes when the cell is written again."""
-    found = {}
-    for name in store.names():
-        try:
-            stat = os.stat(store.folder / name / RECORD)
-        except OSError:
-            continue
-        found[name] = f"{stat.st_ino} {stat.st_mtime_ns} {stat.st_size}"
-    return found
+    found = {name: store.stamp(name) for name in store.names()}
+    return {name: stamp for name, stamp in found.items() if stamp}
 
 
 def _connected(duckdb: Any, target: Path) -> Any:
