@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, model_validator
 
 from iclgd.errors import Refusal
 from iclgd.registry import absolute_name
-from iclgd.spec import Dtype, EpisodeSpec, Init, ModelSpec, Names, PromptSpec, Seed, Spec, Start, option, unique
+from iclgd.spec import Dtype, EpisodeSpec, Init, ModelSpec, Names, PromptSpec, Seed, Seeds, Spec, Start, option, unique
 from iclgd.tasks.text import TASKS
 from iclgd.tools import MEMORY
 
@@ -109,6 +109,28 @@ class OneEpisode(EpisodeOptions):
         return given
 
 
+class SomeEpisodes(EpisodeOptions):
+    """Some tasks, and some draws of demonstrations of each."""
+
+    task: Tasks = option(("sentiment",), "Tasks, separated by commas: names, task .yaml or episode .json files.")
+    seeds: Seeds = option((0,), "How many draws of demonstrations, or which: 2,3,4.  [default: 1]")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_files(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "task" in given:
+            refuse_drawing(unique(given["task"]) or (), given, cls)
+        return given
+
+    @property
+    def task_titles(self) -> dict[str, str]:
+        """What tables call each task: a file's name without its folder."""
+        return {task: Path(task).stem if "/" in task else task for task in self.task}
+
+    def title(self) -> str:
+        return Path(self.task[0]).stem if len(self.task) == 1 else "tasks"
+
+
 class PromptOptions(Spec):
     """How an episode becomes tokens."""
 
@@ -138,3 +160,9 @@ def refuse_drawing(tasks: Any, given: dict[str, Any], kind: type[Spec]) -> None:
             value = tuple(value) if isinstance(value, list) else value
             if value is not None and str(value) != str(default):
                 raise Refusal(f"an episode file holds its own demonstrations and queries: leave out `{name}`.")
+
+
+def refuse_same(other: str | None, tasks: Names) -> None:
+    """A null's task has to be another one."""
+    if other is not None and other in tasks:
+        raise Refusal(f'`other` has to be another task than those asked for, and "{other}" is one of them.')

@@ -64,7 +64,7 @@ UNASKED = {
     }
     | {"batch": 64, "rate": 0.02, "clip": 0.1, "episodes": 4000, "learners": ("gd",), "seeds": tuple(range(8))},
     "order": READ
-    | {"task": "sentiment", "seeds": (0,), "k": 4, "queries": 10, "orders": 20, "top": 10, "rates": ()}
+    | {"task": ("sentiment",), "seeds": (0,), "k": 4, "queries": 10, "orders": 20, "top": 10, "rates": ()}
     | {"init": ("trained",), "dtype": "float32"},
     "linear layers": FAMILY
     | {"dx": 5, "noise": 0.2, "layers": 1, "steps": 2000, "batch": 64, "rate": 0.02, "clip": 0.1, "episodes": 2000}

@@ -10,6 +10,7 @@ from iclgd.errors import Refusal
 from iclgd.labs.order.anchors import anchors
 from iclgd.labs.order.full_batch import FullBatch
 from iclgd.labs.order.measures import overlap, spread
+from iclgd.labs.order.page import orders_table
 from iclgd.labs.order.run import permutations
 from iclgd.labs.order.spec import OrderSpec
 from iclgd.learners.descent import GradientDescent
@@ -140,19 +141,23 @@ def test_the_page_has_every_learner_its_nulls_and_anchors(study, folder):
     assert (folder / "page" / "index.html").exists()
 
 
-def planted(reading, training, seeds=3):
-    """Spreads of p and of updates that are known: reading's and one learner's, by seed and query."""
-    spec = OrderSpec.of({"k": 3, "queries": 4, "orders": 2, "seeds": seeds, "learners": "gd"})
+def planted(reading, training, seeds=3, tasks=("sentiment",)):
+    """Spreads of p and of updates that are known: reading's and one learner's, by seed and query; a task has a query
+    less than the one before it, and the n-th n times the spread.
+    """
+    spec = OrderSpec.of({"k": 3, "queries": 4, "orders": 2, "seeds": seeds, "learners": "gd", "task": tasks})
     rng, cells, results = np.random.default_rng(0), spec.cells(), []
-    for _ in cells:
-        arrays = [array(np.full(4, 0.5), "query", quantity="zero-shot p")]
+    for cell in cells:
+        place = tasks.index(cell.labels["task"])
+        count = 4 - place
+        arrays = [array(np.full(count, 0.5), "query", quantity="zero-shot p")]
         for name, size in (("icl", reading), ("gd 0.001", training)):
-            wobble = size * (1 + 0.01 * rng.standard_normal(4))
+            wobble = size * (1 + place) * (1 + 0.01 * rng.standard_normal(count))
             arrays.append(array(np.stack([0.5 - wobble, 0.5 + wobble]), "order", "query", quantity="p", learner=name))
             arrays.append(array(wobble[:, None], "query", "layer", quantity="spread", learner=name))
-            arrays.append(array(np.full(4, 0.5), "query", quantity="overlap", learner=name))
-            arrays.append(array(np.full(4, 0.5), "query", quantity="overlap with icl", learner=name))
-        arrays.append(array(np.full(4, 0.5), "query", quantity="overlap with icl", learner="zero-shot"))
+            arrays.append(array(np.full(count, 0.5), "query", quantity="overlap", learner=name))
+            arrays.append(array(np.full(count, 0.5), "query", quantity="overlap with icl", learner=name))
+        arrays.append(array(np.full(count, 0.5), "query", quantity="overlap with icl", learner="zero-shot"))
         results.append(Result({"task": "t", "demonstrations": 3, "queries": 4}, arrays))
     keys = [str(i) for i in range(len(cells))]
     return Study("order", spec, cells, keys, dict(zip(keys, results, strict=True)), "")
@@ -165,6 +170,20 @@ def test_the_answer_says_less_more_or_not_told_apart():
     assert planted(0.1, 0.1).answer.count("not told apart from reading") == 2
     assert "One draw" in planted(0.2, 0.1, seeds=1).answer
     assert "One draw" not in planted(0.2, 0.1).answer
+
+
+def test_several_tasks_weigh_alike_and_the_interval_is_over_them():
+    study = planted(0.1, 0.05, tasks=("sentiment", "kinds", "continents"))
+    (row,) = [row for row in orders_table(study).rows if row[0] == "icl"]
+    own = [
+        np.mean([a.values for a in study.arrays(quantity="spread", learner="icl", task=task)])
+        for task in ("sentiment", "kinds", "continents")
+    ]
+    assert np.allclose(own, [0.1, 0.2, 0.3], rtol=0.01)
+    assert row[3].value == pytest.approx(np.mean(own), abs=1e-12)
+    alone = orders_table(planted(0.1, 0.05)).rows[0][3]
+    assert row[3].high - row[3].low > 20 * (alone.high - alone.low)  # tasks differ by far more than draws do
+    assert "smollm2-135m · sentiment, kinds, continents · k = 3" in study.page.text(full=True)
 
 
 def test_what_cannot_be_asked_is_refused():

@@ -1,14 +1,12 @@
 """What `causal` is asked for, and the cells it is made of."""
 
-from pathlib import Path
 from typing import Any
 
 from pydantic import model_validator
 
-from iclgd.errors import Refusal
 from iclgd.lab import Cell, Label, LabSpec
-from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, Tasks, refuse_drawing, untrained_seed
-from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Seeds, Spec, option, unique
+from iclgd.options import ModelOptions, PromptOptions, SomeEpisodes, refuse_same, untrained_seed
+from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Spec, option
 
 OTHERS = ("kinds", "sentiment")  # the task whose prompt heads' means are taken from: the first that is not asked
 
@@ -36,7 +34,7 @@ class HeadsCell(CausalCell):
     sets: int
 
 
-class CausalSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
+class CausalSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
     """What carries the effect of reading, and of training: layer by layer, head by head.
 
     At the prompt's last token a layer's attention output, or the residual stream after it, is put from one run into
@@ -47,36 +45,18 @@ class CausalSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
 
     k: int = option(8, "Number of demonstrations.", ge=2)
     queries: int = option(16, "Number of queries, or all there are.", ge=2)
-    task: Tasks = option(("sentiment",), "Tasks, separated by commas: names, task .yaml or episode .json files.")
     other: str | None = option(
         None, "Task over whose prompt heads' means are taken.  [default: kinds, or sentiment]", keyed=False
     )
-    seeds: Seeds = option((0,), "How many draws of demonstrations, or which: 2,3,4.  [default: 1]")
     init: Inits = option(("trained", "random"), "Weights, separated by commas: trained, random, embeddings.")
     rates: Rates = option((0.01,), "Learning rates of finetuning the key and value projections.", min_length=1)
     heads: int = option(10, "Number of heads that are taken out together.", ge=1)
     sets: int = option(20, "Number of random sets of heads beside each set.", ge=2)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _check(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "task" in given:
-            refuse_drawing(unique(given["task"]) or (), given, cls)
-        return given
-
     @model_validator(mode="after")
     def _check_other(self) -> "CausalSpec":
-        if self.other is not None and self.other in self.task:
-            raise Refusal(f'`other` has to be another task than those asked for, and "{self.other}" is one of them.')
+        refuse_same(self.other, self.task)
         return self
-
-    @property
-    def task_titles(self) -> dict[str, str]:
-        """What tables call each task: a file's name without its folder."""
-        return {task: Path(task).stem if "/" in task else task for task in self.task}
-
-    def title(self) -> str:
-        return Path(self.task[0]).stem if len(self.task) == 1 else "tasks"
 
     def cells(self) -> list[Cell]:
         """Weight by weight, so that each model is loaded once; heads are taken out of the first weights alone."""

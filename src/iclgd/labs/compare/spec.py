@@ -1,6 +1,5 @@
 """What `compare` is asked for, and the cells it is made of."""
 
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -11,8 +10,8 @@ from iclgd.lab import Cell, Label, LabSpec
 from iclgd.learners import LEARNERS
 from iclgd.metrics import METRICS, OWN
 from iclgd.nulls import NULLS
-from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, Tasks, refuse_drawing, untrained_seed
-from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Seeds, Spec, option, unique
+from iclgd.options import ModelOptions, PromptOptions, SomeEpisodes, untrained_seed
+from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Spec, option
 
 USUAL_LEARNERS = ("gd", "lcgd")
 USUAL_METRICS = tuple(name for name, *_ in OWN)  # not those of other packages, which change with what is installed
@@ -43,7 +42,7 @@ class CompareCell(Spec):
     batch_tokens: int | None = option(None, "Tokens a batch: last bits depend on it, as on threads.", keyed=False, ge=1)
 
 
-class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
+class CompareSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
     """Whether a model changes, when it reads demonstrations, as it would if it were finetuned on them.
 
     Compares in-context learning with gradient descent and layer-causal gradient descent on the same demonstrations:
@@ -53,8 +52,6 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
 
     k: int = option(8, "Number of demonstrations.", ge=1)
     queries: int = option(40, "Number of queries, or all there are.", ge=1)
-    task: Tasks = option(("sentiment",), "Tasks, separated by commas: names, task .yaml or episode .json files.")
-    seeds: Seeds = option((0,), "How many draws of demonstrations, or which: 2,3,4.  [default: 1]")
     init: Inits = option(
         ("trained", "random"), "Weights, separated by commas: trained, random, embeddings (random behind trained ones)."
     )
@@ -70,13 +67,6 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
         None, "Tokens in a batch of queries; changes last bits only.  [default: what memory holds]", keyed=False, ge=1
     )
     position: Position = option("prompt", "Where the tables of the terminal are measured.", keyed=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _check(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "task" in given:
-            refuse_drawing(unique(given["task"]) or (), given, cls)
-        return given
 
     @model_validator(mode="after")
     def _check_learners(self) -> "CompareSpec":
@@ -109,14 +99,6 @@ class CompareSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
             for b in trained[i + 1 :]
             if a.kind != b.kind and a.has("rate") and b.has("rate") and a["rate"] == b["rate"]
         ]
-
-    @property
-    def task_titles(self) -> dict[str, str]:
-        """What tables call each task: a file's name without its folder."""
-        return {task: Path(task).stem if "/" in task else task for task in self.task}
-
-    def title(self) -> str:
-        return Path(self.task[0]).stem if len(self.task) == 1 else "tasks"
 
     def cells(self) -> list[Cell]:
         """The cells, model by model, so that each is loaded once; all draws of a task on one model are a group.

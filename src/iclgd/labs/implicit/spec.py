@@ -1,14 +1,13 @@
 """What `implicit` is asked for, and the cells it is made of."""
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, Label, LabSpec
-from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, Tasks, refuse_drawing, untrained_seed
-from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Seeds, Spec, option, unique
+from iclgd.options import ModelOptions, PromptOptions, SomeEpisodes, Tasks, refuse_same, untrained_seed
+from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Spec, option, unique
 
 Precision = Literal["float64", "float32", "bfloat16"]
 Counts = Annotated[
@@ -59,7 +58,7 @@ class TrainedCell(ImplicitCell):
     rate: float
 
 
-class ImplicitSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
+class ImplicitSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
     """A prompt as a change of weights: exact for one query; how much of it holds for all; is it what training does?
 
     Every block's last linear map is patched so that the model answers without the demonstrations as it does behind
@@ -73,7 +72,6 @@ class ImplicitSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     other: str | None = option(
         None, "Task of queries and demonstrations that serve as nulls.  [default: kinds, or sentiment]", keyed=False
     )
-    seeds: Seeds = option((0,), "How many draws of demonstrations, or which: 2,3,4.  [default: 1]")
     init: Inits = option(("trained", "random"), "Weights, separated by commas: trained, random, embeddings.")
     calibration: Counts = option((1, 4, 16), "Numbers of queries that one patch for all is fitted on.", min_length=1)
     ranks: Counts = option((1, 4), "Ranks of patches, and of the subspaces that are compared.", min_length=1)
@@ -83,30 +81,14 @@ class ImplicitSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     tokens: int = option(4, "Tokens to generate with patches computed anew for each.", ge=0)
     precisions: Precisions = option(("float64", "float32"), "Arithmetics in which exact patches are checked.")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _check(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "task" in given:
-            refuse_drawing(unique(given["task"]) or (), given, cls)
-        return given
-
     @model_validator(mode="after")
     def _check_other(self) -> "ImplicitSpec":
-        if self.other is not None and self.other in self.task:
-            raise Refusal(f'`other` has to be another task than those asked for, and "{self.other}" is one of them.')
+        refuse_same(self.other, self.task)
         if any(task.endswith(".json") for task in self.task):
             raise Refusal(
                 "an episode file has no queries to spare for calibration: give a `task` that can be drawn from."
             )
         return self
-
-    @property
-    def task_titles(self) -> dict[str, str]:
-        """What tables call each task: a file's name without its folder."""
-        return {task: Path(task).stem if "/" in task else task for task in self.task}
-
-    def title(self) -> str:
-        return Path(self.task[0]).stem if len(self.task) == 1 else "tasks"
 
     def other_task(self, task: str) -> str:
         return self.other or next(name for name in OTHERS if name != task)

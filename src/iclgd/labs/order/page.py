@@ -1,5 +1,7 @@
 """The page of `order`: what reordering changes, in reading and in training, and beside it what it cannot change."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,9 @@ def page(study: Study) -> Page:
     sections.append(Section("Next tokens", READ_TOKENS, tokens_table(study), brief=True))
     sections.append(Section("Anchors", READ_ANCHORS, anchors_table(study), brief=True))
     facts = next(result.facts for _, result in study.found())
+    tasks = ", ".join(spec.task_titles.values())
     what = (
-        f"{spec.model_title} · {facts['task']} · k = {facts['demonstrations']} · {spec.orders} orders · "
+        f"{spec.model_title} · {tasks} · k = {facts['demonstrations']} · {spec.orders} orders · "
         f"{counted(len(spec.seeds), 'seed')} × {counted(facts['queries'], 'query')} · {spec.dtype}"
     )
     return Page("What the order of demonstrations changes", what, answer(study), sections)
@@ -30,7 +33,7 @@ def _spec(study: Study) -> OrderSpec:
     return study.spec
 
 
-# numbers, by seed and query
+# numbers, by task, seed and query
 
 
 def learners(study: Study) -> list[str]:
@@ -38,23 +41,37 @@ def learners(study: Study) -> list[str]:
     return list(dict.fromkeys(str(one.labels["learner"]) for one in study.arrays(quantity="p")))
 
 
-def _values(study: Study, quantity: str, init: str, **labels: Any) -> np.ndarray:
-    return study.stack("seed", _spec(study).seeds, quantity=quantity, init=init, **labels)
+def _values(study: Study, quantity: str, init: str, over: Callable[..., Any], **labels: Any) -> np.ndarray:
+    """[task, seed, query]: what ``over`` leaves of [seed, …, query, …]; nan where a task has fewer queries."""
+    spec, found = _spec(study), []
+    for task in spec.task:
+        found.append(over(study.stack("seed", spec.seeds, quantity=quantity, init=init, task=task, **labels)))
+    most = max(one.shape[1] for one in found)
+    return np.stack([np.pad(one, ((0, 0), (0, most - one.shape[1])), constant_values=np.nan) for one in found])
+
+
+def _as_they_are(values: np.ndarray) -> np.ndarray:
+    return values
 
 
 def spread_of_p(study: Study, learner: str, init: str) -> np.ndarray:
-    """[seed, query]: the standard deviation over orders of p(right label)."""
-    return _values(study, "p", init, learner=learner).std(1, ddof=1)
+    """The standard deviation over orders of p(right label)."""
+    return _values(study, "p", init, partial(np.std, axis=1, ddof=1), learner=learner)
 
 
 def change_of_p(study: Study, learner: str, init: str) -> np.ndarray:
-    """[seed, query]: how far the mean over orders is from zero-shot."""
-    return np.abs(_values(study, "p", init, learner=learner).mean(1) - _values(study, "zero-shot p", init))
+    """How far the mean over orders is from zero-shot."""
+    mean = _values(study, "p", init, partial(np.mean, axis=1), learner=learner)
+    return np.abs(mean - _values(study, "zero-shot p", init, _as_they_are))
 
 
 def spread_of_updates(study: Study, learner: str, init: str) -> np.ndarray:
-    """[seed, query]: the mean over layers."""
-    return np.nanmean(_values(study, "spread", init, learner=learner), axis=-1)
+    """The mean over layers."""
+    return _values(study, "spread", init, partial(np.nanmean, axis=-1), learner=learner)
+
+
+def overlap(study: Study, quantity: str, learner: str, init: str) -> Number:
+    return shown(estimate(_values(study, quantity, init, _as_they_are, learner=learner), SHARE))
 
 
 def shown(found: Estimate, digits: int = 3) -> Number:
@@ -87,10 +104,10 @@ def tokens_table(study: Study) -> Table:
             title = name if init == "trained" else f"null: {name}, {init} weights"
             between: Entry = ""
             if name != "zero-shot":
-                between = shown(estimate(_values(study, "overlap", init, learner=name), SHARE))
+                between = overlap(study, "overlap", name, init)
             with_icl: Entry = ""
             if name != "icl":
-                with_icl = shown(estimate(_values(study, "overlap with icl", init, learner=name), SHARE))
+                with_icl = overlap(study, "overlap with icl", name, init)
             rows.append([title, between, with_icl])
     return Table(["", "between orders", "with icl"], rows)
 

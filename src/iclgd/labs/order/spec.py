@@ -1,18 +1,15 @@
 """What a study of orders is asked for, and what changes the numbers of one of its cells."""
 
 import math
-from pathlib import Path
-from typing import Annotated, Any
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 
 from iclgd.choices import Choice, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
 from iclgd.learners import LEARNERS
-from iclgd.options import EpisodeOptions, ModelOptions, PromptOptions, refuse_drawing, task_name, untrained_seed
-from iclgd.spec import EpisodeSpec, Inits, ModelSpec, PromptSpec, Rates, Seeds, Spec, option
-from iclgd.tasks.text import TASKS
+from iclgd.options import ModelOptions, PromptOptions, SomeEpisodes, untrained_seed
+from iclgd.spec import EpisodeSpec, Inits, ModelSpec, PromptSpec, Rates, Spec, option
 
 USUAL = ("gd", "lcgd:target=label")  # lcgd on every token of a demonstration takes minutes on a CPU
 
@@ -35,7 +32,7 @@ class OrderCell(Spec):
     learners: some_of(LEARNERS, USUAL)  # type: ignore[valid-type]
 
 
-class OrderSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
+class OrderSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
     """What the order of the same demonstrations changes: in reading them, and in training on them one after another.
 
     The spread of label probabilities and of updates over orders, and how many of the likeliest next tokens stay; beside
@@ -43,10 +40,6 @@ class OrderSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     and the delta rule, for which it is not (Shen 2023).
     """
 
-    task: Annotated[str, BeforeValidator(task_name), TASKS] = option(
-        "sentiment", "Task name, task .yaml or episode .json.", keyed=False
-    )
-    seeds: Seeds = option((0,), "How many draws of demonstrations, or which: 3, or 3,4,5.  [default: 1]")
     k: int = option(4, "Number of demonstrations.", ge=2)
     queries: int = option(10, "Number of queries, or all there are.", ge=1)
     orders: int = option(20, "Orders, the drawn one among them; the same for every learner.", ge=2)
@@ -58,18 +51,12 @@ class OrderSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
     )
     rates: Rates = option((), "Learning rates for every learner that has one.  [default: the learner's own]")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _check_file(cls, given: Any) -> Any:
-        refuse_drawing([given.get("task")], given, cls) if isinstance(given, dict) else None
-        return given
-
     @model_validator(mode="after")
     def _check(self) -> "OrderSpec":
         """What cannot be run is refused before a model is loaded; an episode file says its own number."""
         if not self.trained:
             raise Refusal("`learners` needs at least one; `iclgd known` lists all.")
-        if not self.task.endswith(".json"):
+        if not all(task.endswith(".json") for task in self.task):
             enough_orders(self.k, self.orders)
         return self
 
@@ -83,24 +70,27 @@ class OrderSpec(PromptOptions, EpisodeOptions, ModelOptions, LabSpec):
         return tuple(dict.fromkeys(found))
 
     def title(self) -> str:
-        return f"order-{Path(self.task).stem}"
+        return f"order-{super().title()}"
 
     def cells(self) -> list[Cell]:
         return [
             Cell(
                 "order",
                 OrderCell(
-                    model=self.model_spec(init, 0 if init == "trained" else untrained_seed(Path(self.task).stem, seed)),
-                    task=self.task,
+                    model=self.model_spec(
+                        init, 0 if init == "trained" else untrained_seed(self.task_titles[task], seed)
+                    ),
+                    task=task,
                     episode=self.episode_spec(seed),
                     prompt=self.prompt_spec(),
                     orders=self.orders,
                     top=self.top,
                     learners=self.trained,
                 ),
-                {"init": init, "seed": seed},
-                f"{init} {seed}",
+                {"init": init, "task": task, "seed": seed},
+                f"{init} {task} {seed}",
             )
             for init in self.init
+            for task in self.task
             for seed in self.seeds
         ]
