@@ -171,12 +171,13 @@ claim(
     slide("slide 12, a control"),
     Below(0.0),
     TRAIN,
-    lambda study: [
-        a - b
-        for a, b in zip(last_losses(study, "linear", LEGEND[3]), last_losses(study, "linear", "centred"), strict=True)
-    ],
-    stands="fails",
-    of="loss with negatives less loss with centred values, linear task",
+    lambda study: {
+        task: [a - b for a, b in zip(*(last_losses(study, task, arm) for arm in (LEGEND[3], "centred")), strict=True)]
+        for task in TASKS
+    },
+    stands="depends on the task",
+    of="loss with negatives less loss with centred values",
+    note="We said that it fails, from the linear task alone. Labels of the exponential one have a mean of their own.",
     **MINUTES,
 )
 claim(

@@ -178,11 +178,6 @@ STANDS = (
     ),
     Stand(
         "fails",
-        "That negative samples help a softmax layer because they are negative, and not because they centre it.",
-        "ren2024.negatives-not-centring",
-    ),
-    Stand(
-        "fails",
         "Of the kernel model on real heads: that its bound falls with the number of demonstrations (with the "
         "head's own kernel), that a thousand random features reproduce a head, that label words weigh no more than "
         "other tokens; and that a penalty on its weights changes what a layer is trained to.",
@@ -206,8 +201,10 @@ STANDS = (
     ),
     Stand(
         "depends",
-        "What negative samples gain when trained depends on the task.",
-        "ren2024.panel-right-all",
+        "What negative samples gain when trained depends on the task, and so does whether it is more than centring: "
+        "where labels have mean zero, subtracting the mean of all values does more; where they have not, it ruins the "
+        "layer.",
+        "ren2024.panel-right-all ren2024.negatives-not-centring",
     ),
     Stand(
         "open",
