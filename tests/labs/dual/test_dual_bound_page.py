@@ -95,7 +95,7 @@ def test_the_figure_has_bound_and_gap_of_both_splits() -> None:
     left, right = page(study()).drawings["bound"].figure.axes
     assert [line.get_ydata().tolist() for line in left.lines] == [[40, 41], [20, 20.5]]
     assert [line.get_ydata().tolist() for line in right.lines] == [[2, 3], [0, -0.5]]
-    assert [text.get_text() for text in left.get_legend().get_texts()] == ["bound", "measured gap"]
+    assert [text.get_text() for text in left.get_figure().legends[0].get_texts()] == ["bound", "measured gap"]
     assert left.lines[0].get_xdata().tolist() == [1, 2]
 
 

@@ -12,7 +12,7 @@ from iclgd.labs.dual.bound import DELTA
 from iclgd.labs.dual.run import SPLITS
 from iclgd.labs.dual.spec import BoundSpec
 from iclgd.report.charts import OWN, Looks, Series, lines
-from iclgd.report.figures import COLOURS, band, figure, styled
+from iclgd.report.figures import COLOURS, band, figure, legend, styled
 from iclgd.report.numbers import Number, counted, significant
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.report.widgets import Widget
@@ -162,12 +162,12 @@ def _moves(log10: Sequence[float]) -> str:
 def drawing(sweep: Sweep) -> Figure:
     made, grid = figure(columns=len(SPLITS), width=4.2)
     for split, axes in zip(SPLITS, grid[0], strict=True):
-        for name, colour in (("bound", COLOURS[1]), ("gap", COLOURS[0])):
+        for name, colour in (("bound", COLOURS[0]), ("gap", COLOURS[1])):
             low, middle, high = (sweep.quantile(split, name, q) for q in (0.1, 0.5, 0.9))
             band(axes, [float(c) for c in sweep.counts], middle, low, high, colour, NAMES.get(name, name))
         axes.set(xscale="log", xlabel="demonstrations", title=f"{split} split, 10% to 90% of heads")
         axes.set_ylabel("log₁₀")
         axes.set_xticks(sweep.counts, [str(c) for c in sweep.counts], minor=False)
         axes.minorticks_off()
-        axes.legend(loc="upper left")
+    legend(made, grid[0])
     return made
