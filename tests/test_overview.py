@@ -15,8 +15,8 @@ def test_a_run_among_the_runs_is_listed_with_its_answer(tmp_path, monkeypatch, c
     text = Path("runs/index.html").read_text(encoding="utf-8")
     assert '<a href="mine/index.html">mine</a>' in text
     (row,) = overview(Path("runs")).table("Studies").rows
-    assert row[1] == "languages sample"
-    assert row[3] in capsys.readouterr().out.replace("\n", " ")
+    assert row[2] == "languages sample"
+    assert row[1] in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_a_run_elsewhere_and_somebody_elses_page_are_left_alone(tmp_path, monkeypatch):

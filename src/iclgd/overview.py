@@ -37,8 +37,8 @@ def overview(folder: Path) -> Page:
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime((place / RECORD).stat().st_mtime))
         lab = record.get("lab") or ("grid" if "grid" in record else "")
         said = record.get("answer") or record.get("what") or ""
-        rows.append([Link(place.name, f"{place.name}/{INDEX}"), str(lab), when, str(said)])
-    table = Table(["study", "lab", "written (UTC)", "answer"], rows)
+        rows.append([Link(place.name, f"{place.name}/{INDEX}"), str(said), str(lab), when])
+    table = Table(["study", "answer", "lab", "written (UTC)"], rows)
     sections = [Section("Studies", READ, table, brief=True)]
     studies = {place: record for place, record in records.items() if "lab" in record}
     if len(studies) > 1:

@@ -144,6 +144,7 @@ def test_the_explorer_colours_tokens_by_the_numbers_of_the_study(browser, compar
     shares = (found.values[query, layer, head] / 255.0) ** 2
     with opened(browser, path, hash=f"#layer={layer}&head={head}&query={query}&colour=attention") as page:
         tokens = page.locator(".token")
+        assert page.locator(".line.demo").first.evaluate("one => getComputedStyle(one).display") == "block"  # as a text
         place = 5
         tokens.nth(place).hover()
         told = page.locator("#tip").inner_text()

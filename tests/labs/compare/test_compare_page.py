@@ -300,8 +300,23 @@ def test_of_several_learners_with_one_verdict_the_most_alike_is_named_and_others
     first, second, *_ = said.split(". ")
     assert re.fullmatch(r"What labels change is more alike .* that was run: cosine \.3.*\(gd\)", first)
     assert re.fullmatch(r"What labels change is not shown .* \(lcgd\)", second)
-    both = answer(planted(world(contrast=0.01, null=0.02), **{**FIELDS, "learners": "gd,lcgd"}))
-    assert re.search(r"\((gd|lcgd), the most alike of 2 learners\)", both.split(". ")[0])
+
+
+def test_of_learners_with_one_verdict_the_numbers_are_those_of_the_most_alike():
+    def plant(cell: Cell, random: np.random.Generator):
+        first = str(cell.labels.get("learner", "")).startswith("gd")
+        return world(contrast=-0.1 if first else -0.3, null=0.1)(cell, random)
+
+    said = answer(planted(plant, **{**FIELDS, "learners": "gd,lcgd"})).split(". ")[0]
+    assert re.search(r"cosine -\.(09|10).*\(gd, the most alike of 2 learners\)", said)
+
+
+def test_a_contrast_whose_interval_has_zero_in_it_is_not_shown_however_low_its_nulls_are():
+    def plant(cell: Cell, random: np.random.Generator):
+        return world(contrast=(-0.2, 0.3, 0.3, -0.2, 0.2)[int(cell.labels.get("seed", 0))], null=-0.9)(cell, random)
+
+    said = answer(planted(plant, **FIELDS))
+    assert re.match(r"What labels change is not shown to be alike in reading and training: cosine \.\d+ \[-\.", said)
 
 
 def test_before_one_chooses_the_picture_shows_the_rate_that_the_answer_speaks_of():

@@ -95,5 +95,17 @@ def test_the_figure_has_bound_and_gap_of_both_splits() -> None:
     left, right = page(study()).drawings["bound"].figure.axes
     assert [line.get_ydata().tolist() for line in left.lines] == [[40, 41], [20, 20.5]]
     assert [line.get_ydata().tolist() for line in right.lines] == [[2, 3], [0, -0.5]]
-    assert [text.get_text() for text in left.get_legend().get_texts()] == ["bound", "measured gap"]
+    assert [text.get_text() for text in left.get_figure().legends[0].get_texts()] == ["bound", "measured gap"]
     assert left.lines[0].get_xdata().tolist() == [1, 2]
+
+
+def test_the_picture_has_bound_and_gap_of_both_splits_with_their_range_over_heads() -> None:
+    data = page(study()).picture.data
+    named = {name: [data["names"][name][i] for i in codes] for name, codes in data["codes"].items()}
+    assert named["name"] == ["bound", "measured gap"] * 2
+    assert [panel.split(", ")[1] for panel in named["panel"]] == ["own split"] * 2 + ["best split"] * 2
+    assert data["points"] == [1, 2]
+    assert data["values"] == pytest.approx([40, 41, 20, 20.5, 2, 3, 0, -0.5])
+    assert data["low"] == pytest.approx([40, 41, 20, 20, 2, 3, 0, -1])
+    assert data["high"] == pytest.approx([40, 41, 20, 21, 2, 3, 0, 0])
+    assert page(study(counts=(1,))).picture is None

@@ -77,7 +77,7 @@ def test_training_curves_are_means_with_the_range_of_seeds_and_references_are_le
         "accuracy", "½ squared error", "MSE of predictions", "cosine of sensitivities",
     ]  # fmt: skip
     assert mse.get_xlabel() == cosine.get_xlabel() == "training step"
-    assert {label.get_text() for label in accuracy.get_legend().get_texts()} == set(drawn)
+    assert {label.get_text() for label in accuracy.get_figure().legends[0].get_texts()} == set(drawn)
 
 
 def test_a_learner_has_one_colour_everywhere(reading):

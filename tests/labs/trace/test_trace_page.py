@@ -111,7 +111,7 @@ def test_the_picture_draws_each_position_with_its_interval():
     assert (prompt.get_xdata().tolist(), prompt.get_ydata()) == ([0, 1], pytest.approx([1.0, 3.0]))
     assert label.get_ydata() == pytest.approx([2.0, 0.5])
     assert (prompt.get_color(), label.get_color()) == COLOURS[:2]
-    assert axes.get_legend().get_texts()[0].get_text() == "at the prompt's last token"
+    assert axes.get_figure().legends[0].get_texts()[0].get_text() == "at the prompt's last token"
     assert axes.get_ylim()[0] == 0
     assert all(float(tick).is_integer() for tick in axes.get_xticks())  # there is no half of a layer
     assert axes.collections[0].get_paths()[0].get_extents().ymin == pytest.approx(1 - 0.2054, abs=1e-3)

@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 from iclgd.labs.dual.bound import DELTA
 from iclgd.labs.dual.run import SPLITS
 from iclgd.labs.dual.spec import BoundSpec
-from iclgd.report.figures import COLOURS, band, figure, styled
+from iclgd.report.charts import OWN, Looks, Series, lines
+from iclgd.report.figures import COLOURS, band, figure, legend, styled
 from iclgd.report.numbers import Number, counted, significant
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
+from iclgd.report.widgets import Widget
 from iclgd.study import Study
 
 # what a quantity is called; one that is not here is shown by its own name
@@ -94,7 +96,26 @@ def page(study: Study) -> Page:
         )
         for split in SPLITS
     ]
-    return Page("The dual's generalisation bound", subtitle, answer(sweep), sections)
+    return Page("The dual's generalisation bound", subtitle, answer(sweep), sections, picture=picture(sweep))
+
+
+def picture(sweep: Sweep) -> Widget | None:
+    """log₁₀ of the bound and of the gap against demonstrations: medians, and 10% to 90% of heads."""
+    if len(sweep.counts) < 2:
+        return None
+
+    def made() -> list[Series]:
+        return [
+            Series(
+                {"panel": f"log₁₀, {split} split", "name": NAMES.get(name, name), "role": OWN},
+                *(sweep.quantile(split, name, q) for q in (0.5, 0.1, 0.9)),
+            )
+            for split in SPLITS
+            for name in ("bound", "gap")
+        ]
+
+    about = "The bound and the measured gap against the number of demonstrations; bands hold 10% to 90% of heads."
+    return lines(made, sweep.counts, Looks(colour="name", x="demonstrations"), about)
 
 
 def table(sweep: Sweep, split: str) -> Table:
@@ -141,12 +162,12 @@ def _moves(log10: Sequence[float]) -> str:
 def drawing(sweep: Sweep) -> Figure:
     made, grid = figure(columns=len(SPLITS), width=4.2)
     for split, axes in zip(SPLITS, grid[0], strict=True):
-        for name, colour in (("bound", COLOURS[1]), ("gap", COLOURS[0])):
+        for name, colour in (("bound", COLOURS[0]), ("gap", COLOURS[1])):
             low, middle, high = (sweep.quantile(split, name, q) for q in (0.1, 0.5, 0.9))
             band(axes, [float(c) for c in sweep.counts], middle, low, high, colour, NAMES.get(name, name))
         axes.set(xscale="log", xlabel="demonstrations", title=f"{split} split, 10% to 90% of heads")
         axes.set_ylabel("log₁₀")
         axes.set_xticks(sweep.counts, [str(c) for c in sweep.counts], minor=False)
         axes.minorticks_off()
-        axes.legend(loc="upper left")
+    legend(made, grid[0])
     return made

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from iclgd.report.figures import COLOURS, band, figure, styled
+from iclgd.report.figures import COLOURS, band, figure, legend, styled
 
 # quantity → its colours and their ends; one that is not here is not drawn
 DRAWN: dict[str, tuple[str, float, float | None]] = {
@@ -37,6 +37,7 @@ def parts_figure(parts: Tensor, features: Mapping[int, Mapping[str, Tensor]]) ->
     grid[0, 0].set(ylabel="layer", xticks=demos, xticklabels=[str(demo + 1) for demo in demos])
     if features:
         _errors(grid[0, 1], features)
+        legend(made, [grid[0, 1]])
     return made
 
 
@@ -50,7 +51,6 @@ def _errors(axes: Axes, features: Mapping[int, Mapping[str, Tensor]]) -> None:
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
-    axes.legend()
 
 
 def _map(

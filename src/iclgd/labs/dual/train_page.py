@@ -149,7 +149,7 @@ def _panel(axes: Axes, losses: Losses, task: str, arms: Sequence[Choice]) -> Non
         if of == task:
             axes.axhline(float(values.mean()), color="0.5", linewidth=0.9, linestyle=":")
             axes.annotate(name, (0, float(values.mean())), fontsize=6, color="0.4", va="bottom")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))  # each panel has its own arms, beside the data
 
 
 def _limits(losses: Losses, task: str) -> tuple[float, float]:

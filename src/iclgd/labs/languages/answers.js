@@ -56,7 +56,7 @@ iclgd.membership = (() => {
 iclgd.widget("membership", (host, data) => {
   const { el, choice, number } = iclgd, { coded, answers } = iclgd.membership, { path } = iclgd.automaton;
   const seeds = Object.keys(data.seeds), seed = () => data.seeds[choice("seed", seeds)];
-  const demos = [], list = el("div", { class: "demos" }), told = el("div"), said = el("p", { role: "status" });
+  const demos = [], list = el("div", { class: "typed" }), told = el("div"), said = el("p", { role: "status" });
   const box = el("input", { type: "text", size: 30, "aria-label": "Words to ask about, separated by spaces", spellcheck: "false", oninput: () => draw() });
   box.value = data.words.join(" ");
   iclgd.learned(data.slots);
@@ -70,7 +70,7 @@ iclgd.widget("membership", (host, data) => {
     list.replaceChildren(...demos.map((demo, i) => {
       const word = el("input", { type: "text", size: 9, value: demo.word, "aria-label": `demonstration ${i + 1}`, spellcheck: "false", oninput: (event) => { demo.word = event.target.value; draw(); } });
       const sign = el("button", { type: "button", text: demo.label > 0 ? "+1" : "−1", "aria-label": `label of demonstration ${i + 1}`, onclick: () => { demo.label *= -1; lay(); list.querySelectorAll("button")[i].focus(); } });
-      return el("span", { class: "demo" }, word, sign);
+      return el("span", { class: "pair" }, word, sign);
     }));
     draw();
   }

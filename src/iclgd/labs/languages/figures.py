@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from iclgd.labs.languages.measures import TRAINED
 from iclgd.labs.languages.reading import Reading
 from iclgd.report.colours import slots
-from iclgd.report.figures import COLOURS, band, figure, styled
+from iclgd.report.figures import COLOURS, band, figure, legend, styled
 
 KINDS = ("gd", "preconditioned gd", "ridge", "gd on learned features", "no context", "stored × hits")
 LEARNERS = slots(KINDS)
@@ -35,7 +35,7 @@ def autoencoder(readings: Sequence[Reading]) -> Figure:
     axes[0, 0].set(title="Autoencoder validation loss", xlabel="step", ylabel="cross-entropy of a position")
     axes[0, 1].set(title="Positions restored", xlabel="step", ylabel="share of held-out positions")
     axes[0, 0].set_ylim(bottom=0)
-    axes[0, 0].legend()
+    legend(made, axes.flat)
     return made
 
 
@@ -52,7 +52,7 @@ def training(readings: Sequence[Reading]) -> Figure:
     labels = ("accuracy", "½ squared error", "MSE of predictions", "cosine of sensitivities")
     for place, label in zip(columns[0], labels, strict=True):
         place.set_ylabel(label)
-    axes[0, 0].legend(fontsize=7)
+    legend(made, axes.flat)
     return made
 
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iclgd.report.colours import slots
-from iclgd.report.figures import COLOURS, figure, styled
+from iclgd.report.figures import COLOURS, figure, legend, styled
 from iclgd.study import Study
 
 TRAINED = COLOURS[0]
@@ -64,7 +64,7 @@ def training(study: Study) -> Figure:
                 lowest = min(lowest, values.mean(0)[-1])
     if loss.max() > 5 * loss.min():
         left.set_yscale("log")
-    left.legend(fontsize=7)
+    legend(made, [left])
     _labelled(left, "Loss on held-out episodes", "training step", "½ squared error")
     middle.axhline(1, color="0.6", linewidth=0.8)
     middle.set_ylim(max(-1.0, 2 * lowest - 1.05), 1.005)
@@ -121,7 +121,7 @@ def shifts(study: Study) -> Figure:
         if values.max() > 10 * values.min():
             axes.set_yscale("log")
         _labelled(axes, title, xlabel, "½ squared error" if axes is panels[0] else "")
-    panels[0].legend(fontsize=7)
+    legend(made, panels)
     return made
 
 
@@ -143,6 +143,6 @@ def learners(study: Study) -> Figure:
     axes.set_xscale("log")
     axes.grid(axis="y", color="0.9", linewidth=0.7)
     axes.set_axisbelow(True)
-    axes.legend(fontsize=7)
+    legend(made, [axes])
     _labelled(axes, "Distance to every learner (nearest ringed)", "squared prediction distance")
     return made

@@ -13,7 +13,7 @@ from iclgd.metrics.updates import update_size
 from iclgd.prompts import POSITIONS, WHERE
 from iclgd.report import explorer
 from iclgd.report.charts import OWN, Looks, Series, lines
-from iclgd.report.figures import COLOURS, band, figure, styled
+from iclgd.report.figures import COLOURS, band, figure, legend, styled
 from iclgd.report.numbers import Number, counted, number
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.report.widgets import Widget
@@ -158,5 +158,5 @@ def _drawing(sizes: dict[str, list[Number]]) -> Figure:
         band(axes, range(len(column)), middle, low, high, colour, WHERE[position])
     axes.set(xlabel="layer", ylabel=size, title="Size of the update by layer", ylim=(0, None))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend()
+    legend(made, [axes])
     return made
