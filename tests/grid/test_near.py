@@ -35,6 +35,13 @@ def test_results_are_equal_near_or_different(other, verdict, largest, beyond):
     assert found.largest == pytest.approx(largest)
 
 
+def test_an_array_that_a_later_version_adds_is_counted_and_one_that_it_lost_is_a_difference():
+    few = result(1.0, quantity="q")
+    many = Result({}, [*few.arrays, array(np.ones(2), "x", quantity="r")])
+    assert (change(few, many).verdict, change(few, many).more) == ("equal to the bit", 1)
+    assert (change(many, few).verdict, change(many, few).where) == ("different", 'only the first has {"quantity":"r"}')
+
+
 def test_a_few_elements_may_be_off_and_are_counted_but_not_many_and_not_the_mean():
     draw = np.random.default_rng(0)
     values = draw.standard_normal((2, 100))

@@ -162,6 +162,17 @@ def test_progress_has_cells_done_running_failed_and_left_and_what_is_done_now():
     assert progress.line() == "1 of 4 cells · 1 failed · drawing figures"
 
 
+def test_cells_that_are_begun_after_others_are_counted_with_them():
+    """As those of a part that reads another data folder."""
+    progress = CellProgress()
+    progress.start(1)
+    progress.begun("a", "first")
+    progress.done("a")
+    progress.start(2)
+    progress.begun("b", "second")
+    assert progress.line().startswith("1 of 3 cells · 1 running")
+
+
 def test_the_time_left_comes_from_the_pace_of_this_run_and_before_that_from_an_estimate(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("iclgd.report.terminal.time.monotonic", lambda: clock[0])

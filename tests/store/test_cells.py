@@ -169,6 +169,27 @@ def test_a_cell_that_is_written_anew_is_there_at_every_moment(store):
     assert list(store.folder.glob(".*")) == []
 
 
+def test_a_cell_is_on_the_disk_before_its_name_is_and_the_name_before_it_is_told(tmp_path, monkeypatch):
+    from iclgd import files
+
+    store, own, seen = Store(tmp_path / "cells"), files.sync, []
+
+    def noted(path: Path) -> None:
+        own(path)
+        seen.append((path.name, store.has(KEY)))
+
+    monkeypatch.setattr(files, "sync", noted)
+    write(store)
+    folder = store.path(KEY).name
+    assert sorted(seen[:3]) == sorted([("record.json", False), ("arrays.safetensors", False), (folder, False)])
+    assert seen[3:] == [("cells", True)]
+
+
+def test_a_cell_whose_key_only_begins_alike_is_not_taken_for_another(store):
+    with pytest.raises(Refusal, match="it is not the one its name says"):
+        store.read(KEY[:32] + "0" * 32)
+
+
 def test_a_cell_of_the_first_format_is_read_as_it_is(store):
     """Which had no hash of the record."""
     path = store.path(KEY) / "record.json"

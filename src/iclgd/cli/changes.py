@@ -80,6 +80,7 @@ def _data(changes: Any) -> list[dict[str, Any]]:
             "largest": significant(change.largest),
             "in": change.where,
             "elements_beyond": change.beyond,
+            "arrays_more": change.more,
         }
         for labels, change in changes
     ]
@@ -105,7 +106,11 @@ def _shown(changes: Any) -> str:
         if change.verdict != VERDICTS[0]
     ]
     table = ["", Table(["cell", "", "number off by", "elements off", "in"], rows[:50]).text(window())] if rows else []
-    return "\n".join([*_counts(changes), *table])
+    more = sum(change.more > 0 for _, change in changes)
+    note = (
+        [f"{counted(more, 'cell')} with arrays that the first has not, which are compared with nothing"] if more else []
+    )
+    return "\n".join([*_counts(changes), *note, *table])
 
 
 def _named(labels: Any) -> str:

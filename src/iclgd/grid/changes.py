@@ -59,20 +59,21 @@ def _floors(store: Store, keys: Iterable[str]) -> dict[str, Floors]:
     for key in keys:
         record = store.record(key)
         if any(FLOOR in one["labels"] for one in record["arrays"]):
-            found[_subject(record)].append((record["labels"], store.result(record)))
+            found[canonical(_subject(record))].append((record["labels"], store.result(record)))
     return {subject: Floors(cells) for subject, cells in found.items()}
 
 
-def _subject(record: Mapping[str, Any]) -> str:
+def _subject(record: Mapping[str, Any]) -> dict[str, Any]:
     """The lab and the model of a cell, however it was initialised."""
     model = record["spec"].get("model")
-    return canonical([record["lab"], model.get("name") if isinstance(model, dict) else model])
+    name = model.get("name") if isinstance(model, dict) else model
+    return {"lab": record["lab"], **({"model": name} if name else {})}
 
 
 def _change(
     one: Result, other: Result, record: Mapping[str, Any], floors: Mapping[str, Floors], tolerance: float
 ) -> Change:
-    return change(one, other, tolerance, floors.get(_subject(record)), record["labels"])
+    return change(one, other, tolerance, floors.get(canonical(_subject(record))), record["labels"])
 
 
 # side by side
@@ -140,4 +141,4 @@ def compare(one: Side, other: Side, tolerance: float = TOLERANCE) -> Compared:
 
 
 def _labels(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {"lab": record["lab"], **record["labels"]}
+    return {**_subject(record), **record["labels"]}

@@ -32,12 +32,14 @@ class Change:
 
     ``largest`` is the difference of two printed numbers, as a share of their array's largest: of those, in ``where``,
     that are furthest beyond their room. ``beyond`` is the share of all elements that are off by more than theirs.
+    ``more`` counts arrays that only the second has, as from a later version that measures more.
     """
 
     verdict: Verdict
     largest: float = 0.0
     where: str = ""
     beyond: float = 0.0
+    more: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,18 +111,19 @@ def change(
     floors: Floors | None = None,
     cell: Mapping[str, Label] | None = None,
 ) -> Change:
-    """Of two results of the same question; arrays that only one of them has make them different."""
+    """Of two results of the same question; an array that the second has no more makes them different."""
     first, second = ({canonical(dict(a.labels)): a for a in result.arrays} for result in (one, other))
-    if first.keys() != second.keys():
-        return Change("different", float("inf"), f"only one has {next(iter(first.keys() ^ second.keys()))}", 1.0)
+    more = len(second.keys() - first.keys())
+    if lost := [name for name in first if name not in second]:
+        return Change("different", float("inf"), f"only the first has {lost[0]}", 1.0, more)
     if all(_same_bits(first[name], second[name]) for name in first):
-        return Change("equal to the bit")
+        return Change("equal to the bit", more=more)
     rooms = {name: (floors or Floors()).room(cell or {}, first[name]) for name in first}
     found = {name: _compared(first[name], second[name], tolerance, rooms[name]) for name in first}
     where = max(found, key=lambda name: found[name].severity)
     worst, elements = found[where], sum(one.elements for one in found.values())
     beyond = sum(one.beyond for one in found.values()) / max(1, elements)
-    return Change("within tolerance" if worst.severity <= 1 else "different", worst.largest, where, beyond)
+    return Change("within tolerance" if worst.severity <= 1 else "different", worst.largest, where, beyond, more)
 
 
 def _same_bits(one: Array, other: Array) -> bool:

@@ -105,7 +105,7 @@ def _known_labels(found: Sequence[tuple[str, Labels, float]], asked: Asked, plan
 
 
 def _perhaps(name: str, known: set[str]) -> str:
-    return f"{suggest(name, sorted(known))} `iclgd study table` without options lists them.".strip()
+    return f"{suggest(name, sorted(known))}`iclgd study table` without options lists them."
 
 
 class Pivot:

@@ -89,8 +89,11 @@ class CellProgress:
     _expected: float | None
 
     def start(self, total: int, expected: float | None = None) -> None:
-        """So many cells are to be run, and take so many seconds if somebody knows."""
-        self._total, self._expected, self._begun = total, expected, time.monotonic()
+        """So many cells are to be run, and take so many seconds if somebody knows; more of them after others."""
+        over = self._done + len(self._failed)
+        self._total, self._expected = over + total, expected
+        if not over:
+            self._begun = time.monotonic()
         if expected is not None and expected > EVERY:
             self._tell(self.line())
 
