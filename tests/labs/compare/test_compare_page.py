@@ -320,8 +320,11 @@ def test_a_contrast_whose_interval_has_zero_in_it_is_not_shown_however_low_its_n
 
 
 def test_before_one_chooses_the_picture_shows_the_rate_that_the_answer_speaks_of():
-    comparison = planted(world(), **{**FIELDS, "rates": [0.1, 0.001, 0.01]})
+    def plant(cell: Cell, random: np.random.Generator):
+        return world(right=0.9 if cell.labels.get("learner") == "gd 0.001" else 0.5)(cell, random)
+
+    comparison = planted(plant, **{**FIELDS, "rates": [0.1, 0.001, 0.01]})
     data = page(comparison.study).picture.data
-    assert "(gd 0.01)" in answer(comparison)
-    assert data["names"]["rate"][0] == "0.01"
+    assert "(gd 0.001)" in answer(comparison)
+    assert data["names"]["rate"][0] == "0.001"
     assert data["names"]["metric"][0] == "contrast, outputs"

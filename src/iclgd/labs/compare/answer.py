@@ -27,20 +27,29 @@ def answer(comparison: Comparison) -> str:
     Learners with the same verdict share its words, with the numbers of the most alike; of the nulls that are as alike,
     the nearest is named. Of several rates of a learner the answer speaks of one, the most favourable, and says so.
     """
-    spec = comparison.spec
-    lost = [one for one in spec.trained if any(comparison.diverged(spec.init[0], t, one.label) for t in spec.task)]
-    rates: dict[tuple[object, ...], list[Choice]] = {}
-    for one in spec.trained:
-        if one not in lost:
-            rates.setdefault((one.name, *(o for o in one.options if o[0] != "rate")), []).append(one)
-    kept = [max(some, key=lambda one: _told_apart(comparison, one)) for some in rates.values()]
+    spec, kept, lost = comparison.spec, spoken_of(comparison), _lost(comparison)
     said = [one for question in (_labels, _learned, _whole) for one in _asked(comparison, kept, question)]
-    if any(len(some) > 1 for some in rates.values()):
+    if len(kept) + len(lost) < len(spec.trained):
         said.append("of several rates this is the one at which training tells right labels from wrong ones best")
     said += [f"training diverged in some draws ({', '.join(one.label for one in lost)})"] if lost else []
     if len(spec.seeds) == 1 and said:
         said = [f"with 1 seed nothing is decided: {said[0]}", *said[1:]]
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in said)
+
+
+def spoken_of(comparison: Comparison) -> list[Choice]:
+    """Of each learner the rate at which training tells right labels from wrong ones best, the first of those alike."""
+    rates: dict[tuple[object, ...], list[Choice]] = {}
+    for one in comparison.spec.trained:
+        if one not in _lost(comparison):
+            rates.setdefault((one.name, *(o for o in one.options if o[0] != "rate")), []).append(one)
+    return [max(some, key=lambda one: _told_apart(comparison, one)) for some in rates.values()]
+
+
+def _lost(comparison: Comparison) -> list[Choice]:
+    """Learners that diverged somewhere."""
+    spec = comparison.spec
+    return [one for one in spec.trained if any(comparison.diverged(spec.init[0], t, one.label) for t in spec.task)]
 
 
 def _told_apart(comparison: Comparison, choice: Choice) -> float:

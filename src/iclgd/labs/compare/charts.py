@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.answer import spoken_of
 from iclgd.labs.compare.view import Comparison, is_control, title_of
 from iclgd.metrics.compared import Metric
 from iclgd.prompts import WHERE
@@ -40,9 +41,9 @@ def by_layer(comparison: Comparison) -> Widget | None:
 
 
 def _trained(comparison: Comparison) -> list[Choice]:
-    """First those that the answer speaks of, the last of each kind: what a page shows before one chooses."""
-    last = list({choice.kind: choice for choice in comparison.spec.trained}.values())
-    return [*last, *(choice for choice in comparison.spec.trained if choice not in last)]
+    """First those that the answer speaks of: what a page shows before one chooses."""
+    first = spoken_of(comparison)
+    return [*first, *(choice for choice in comparison.spec.trained if choice not in first)]
 
 
 def _layered(metric: Metric) -> bool:
