@@ -170,11 +170,11 @@ def test_a_cell_that_half_of_the_memory_does_not_help_is_said(tmp_path, monkeypa
 def test_a_disk_that_is_full_ends_the_study_at_once_and_says_what_is_kept(tmp_path, monkeypatch):
     write, ran = Store.write, []
 
-    def full(self, key, cell, *rest):
+    def full(self, key, cell, *rest, **more):
         ran.append(cell.spec.number)
         if cell.spec.number == 4:
             raise Refusal("cannot write it: No space left on device.")
-        write(self, key, cell, *rest)
+        write(self, key, cell, *rest, **more)
 
     monkeypatch.setattr(Store, "write", full)
     with pytest.raises(Unfinished, match=r"No space left on device\. 2 of 12 cells are kept in"):
