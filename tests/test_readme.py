@@ -24,7 +24,7 @@ def test_the_readmes_python_runs(smollm2, monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("ICLGD_STORE", str(tmp_path))
     exec(compile(block("README.md", "python"), "README.md", "exec"), {})
     out = capsys.readouterr().out
-    assert "With 1 seed there is no interval over draws" in out
+    assert "With 1 seed nothing is decided" in out
     assert re.search(r"^gd 0\.001 +\.\d\d", out, re.MULTILINE)
     assert re.search(r"^learner +layer", out, re.MULTILINE)
 
