@@ -167,6 +167,8 @@ def test_curves_are_the_mean_of_all_seeds_or_one_seeds_own(browser, linear):
         place.get_by_text("Numbers").click()
         last = place.locator("tbody tr", has_text="20").first
         assert ".300 [.250 .350]" in last.inner_text()
+        alike = place.locator("tbody tr", has_text=widgets.COSINE).last.inner_text()
+        assert ".900" in alike
         levels = place.locator("svg.plot").evaluate_all("all => all.map(one => one.scale?.('y')?.type)")
         assert [level for level in levels if level][-3:] == ["log", "linear", "log"]  # a cosine has no logarithm
         place.locator("select[name=seed]").select_option("1")

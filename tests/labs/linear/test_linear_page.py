@@ -125,6 +125,7 @@ def test_two_learners_that_the_interval_does_not_tell_apart_are_not_ranked():
 def test_one_seed_has_no_interval_and_says_so():
     said = page.answer(study(seeds="1,"))
     assert said.endswith(". 1 seed: no interval over draws.")
+    assert said.startswith("The trained layer is not shown to be nearer to gd ×1 than to ")
     assert "[" not in said
     assert "Its loss minus that of gd ×1 is .01" in said
     near(entry(page.learners_table(study(seeds="1,")), "trained", "loss"), 0.3)
