@@ -225,6 +225,19 @@ def _by_python(cell, reading, words):
     return answers
 
 
+def test_what_is_taken_away_is_escaped_for_where_it_goes(browser, linear):
+    rows = [[{"text": "50% $x_1$ & {y}\\"}, {"text": "=1+1"}, {"text": "a|b <i>"}]]
+    with opened(browser, linear[1]) as page:
+        tex, md, csv = (
+            page.evaluate(f"rows => iclgd.save.{form}(['a', 'b_c', 'd'], rows)", rows)
+            for form in ("asLatex", "asMarkdown", "csv")
+        )
+    assert r"50\% \$x\_1\$ \& \{y\}\textbackslash{} & =1+1 & a|b <i> \\" in tex
+    assert r"a & b\_c & d \\" in tex
+    assert r"| =1+1 | a\|b &lt;i> |" in md
+    assert '"\'=1+1"' in csv  # a spreadsheet would run it
+
+
 def test_two_runs_stand_side_by_side_and_hostile_names_are_text(browser, tmp_path):
     hostile = "</script><img src=x onerror=alert(1)>"
 
