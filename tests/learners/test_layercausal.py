@@ -18,8 +18,11 @@ from plain import (
 )
 
 from iclgd.errors import Refusal
+from iclgd.learners import layercausal
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal, LayerCausalPaper
+from iclgd.models.subject import Subject
+from tiny import tiny_subject
 
 RATE = 0.05
 
@@ -178,3 +181,31 @@ def test_a_model_whose_unembedding_is_not_understood_is_refused():
         LayerCausal(RATE).learn(subject, prompts()),
     ):
         pass
+
+
+@pytest.mark.parametrize("rows", [3, 256])
+def test_two_products_give_what_autograd_through_the_unembedding_gives(monkeypatch, rows):
+    """The fast way where logits are a product, beside the way for any unembedding; in few parts and in many."""
+
+    subject = tiny_subject("llama", dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    normed = torch.randn(10, subject.layout.config.hidden_size, generator=generator, dtype=torch.float64) * 3
+    wanted = torch.randint(subject.layout.config.vocab_size, (10,), generator=generator)
+    shares = torch.rand(10, generator=generator, dtype=torch.float64)
+    monkeypatch.setattr(layercausal, "LOGITS", {"cpu": 0})
+    monkeypatch.setattr(layercausal, "LEAST_ROWS", rows)
+    fast = layercausal._closed_form(subject, normed, wanted, shares, [])
+    assert subject.plain_unembedding is not None
+    monkeypatch.setattr(Subject, "plain_unembedding", None)
+    plain = layercausal._closed_form(subject, normed, wanted, shares, [])
+    leaf = normed.clone().requires_grad_()
+    losses = torch.nn.functional.cross_entropy(subject.unembed_normed(leaf), wanted, reduction="none")
+    (slopes,) = torch.autograd.grad((losses * shares).sum(), leaf)
+    for one in (fast, plain):
+        torch.testing.assert_close(one[0], losses.detach(), rtol=0, atol=1e-12)
+        torch.testing.assert_close(one[1], slopes, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("architecture", ["cohere", "granite", "gemma2"])
+def test_logits_that_are_more_than_a_product_have_no_plain_unembedding(architecture):
+    assert tiny_subject(architecture).plain_unembedding is None

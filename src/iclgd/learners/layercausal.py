@@ -20,8 +20,8 @@ from iclgd.learners.descent import GradientDescent
 from iclgd.models.subject import Subject
 from iclgd.prompts import Demo, Ids
 
-LOGITS = {"cpu": 2**23}  # that are alive at a time, by kind of device: on a CPU about what its caches hold
-MANY_LOGITS = 2**27
+LOGITS = {"cpu": 2**25}  # that are alive at a time, by kind of device
+MANY_LOGITS, LEAST_ROWS = 2**27, 256  # fewer rows at a time are a slow product
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,13 @@ def _closed_form(
 
     ∂CE/∂logits = softmax(logits) − onehot: no graph over the vocabulary, of which a few rows are alive at a time.
     """
-    room = LOGITS.get(normed.device.type, MANY_LOGITS) // subject.layout.config.vocab_size
+    room = max(LEAST_ROWS, LOGITS.get(normed.device.type, MANY_LOGITS) // subject.layout.config.vocab_size)
+    matrix = subject.plain_unembedding
+    if matrix is not None and not outside and matrix.dtype in (torch.float32, torch.float64):
+        return *_products(normed, matrix, wanted, shares, room), []
     losses, slopes, more = [], [], [torch.zeros_like(leaf) for leaf in outside]
-    for first in range(0, len(normed), max(1, room)):
-        part = slice(first, first + max(1, room))
+    for first in range(0, len(normed), room):
+        part = slice(first, first + room)
         rows, targets = normed[part].detach().requires_grad_(), wanted[part, None]
         with torch.enable_grad():
             logits = subject.unembed_normed(rows)
@@ -135,6 +138,25 @@ def _closed_form(
         slopes.append(slope)
         more = [one + other for one, other in zip(more, added, strict=True)]
     return torch.cat(losses), torch.cat(slopes), more
+
+
+def _products(
+    normed: Float[Tensor, "row dim"], matrix: Float[Tensor, "token dim"], wanted: Tensor, shares: Tensor, room: int
+) -> tuple[Float[Tensor, " row"], Float[Tensor, "row dim"]]:
+    """The same where logits are a product and nothing else: two products a part, and logits in one place throughout."""
+    losses, slopes = normed.new_empty(len(normed)), torch.empty_like(normed)
+    place = normed.new_empty(min(room, len(normed)), len(matrix))
+    for first in range(0, len(normed), room):
+        part = slice(first, first + room)
+        targets = wanted[part, None]
+        logits = torch.mm(normed[part], matrix.T, out=place[: len(targets)])
+        top, right = logits.amax(1, keepdim=True), logits.gather(1, targets)
+        total = logits.sub_(top).exp_().sum(1, keepdim=True)
+        losses[part] = (total.log() + top - right)[:, 0]
+        share = shares[part, None].to(logits)
+        logits.mul_(share / total).scatter_add_(1, targets, -share)
+        torch.mm(logits, matrix, out=slopes[part])
+    return losses, slopes
 
 
 def _is_of(module: nn.Module, leaf: Tensor) -> bool:
