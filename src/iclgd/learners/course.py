@@ -35,6 +35,7 @@ class Batch:
     replica: Int[Tensor, " row"]
     place: Int[Tensor, " row"]  # among the replica's targets
     counts: Int[Tensor, " replica"]  # targets of each replica
+    text: Int[Tensor, " text"]  # in the flattened batch, all that is no padding
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> "Batch":
@@ -48,7 +49,8 @@ class Batch:
         ids = torch.tensor([step.ids + (0,) * (width - len(step.ids)) for step in steps])
         counts = torch.tensor([len(step.targets) for step in steps])
         rows, wanted, replica, place = torch.tensor(asked, dtype=torch.long).view(-1, 4).T
-        return cls(ids, rows, wanted, replica, place, counts)
+        text = torch.cat([r * width + torch.arange(len(step.ids)) for r, step in enumerate(steps)])
+        return cls(ids, rows, wanted, replica, place, counts, text)
 
     def pick(self, states: Float[Tensor, "replica token dim"]) -> Float[Tensor, "row dim"]:
         """What stands at the rows that predict."""

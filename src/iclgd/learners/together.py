@@ -21,6 +21,7 @@ from iclgd.models.layout import Part, Slot
 from iclgd.models.replicas import InPlace, Stacked, norms, replicas_that_fit, stackable
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor, Training
+from iclgd.models.unpadded import row_wise, unpadded
 from iclgd.prompts import Ids, Prompts
 
 Note = Callable[[str], None]
@@ -149,6 +150,7 @@ class _Loop:
         self._rates = self._numbers([job.learner.rate for job in jobs])
         self._clips = self._numbers([job.learner.clip or math.inf for job in jobs])
         self._met: list[Float[Tensor, "replica _"]] = []
+        self._row_wise = row_wise(subject.layout, subject.layout.slots(self.learner.trains))
         layers, places = _places([slot.layer for slot in weights.slots], subject.layout.layers)
         self._table = (layers.to(subject.device), places.to(subject.device))
         self._columns = int(places.max()) + 1
@@ -165,6 +167,7 @@ class _Loop:
         with ExitStack() as stack:
             if kept:
                 stack.enter_context(self.subject.watched_queries(lambda i, y: seen.update({i: self._some(y, kept)})))
+            stack.enter_context(unpadded(self._row_wise, batch.text, (len(batch.ids), batch.ids.shape[1])))
             losses, found = self.learner.gradients(self.subject, batch, self.weights.leaves)
         gradients = self.weights.restricted(found)
         squares = self._by_layer([length.square() for length in norms(gradients)])
