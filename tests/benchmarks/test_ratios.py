@@ -52,9 +52,7 @@ def prompts(bench, context, queries, demos=4):
 
 def test_a_shared_prefix_makes_traces_several_times_faster_than_the_plain_port(bench, tiny):
     found = bench[1].compare(tiny, prompts(bench, 600, 32), 4, None, 1e-4)
-    plain, expanded, ours = (found[way].seconds for way in ("plain port", "cache expanded per query", "iclgd"))
-    assert plain / ours > 4  # the arithmetic's own ratio is 35
-    assert expanded / ours > 1.2
+    assert found["plain port"].seconds / found["iclgd"].seconds > 6  # the arithmetic's own ratio is 35
 
 
 def test_many_finetunings_at_once_are_faster_than_one_after_another(bench, tiny):
@@ -76,11 +74,11 @@ def test_a_record_is_what_was_shown_with_the_command_that_repeats_it(bench, tmp_
     from record import Record
 
     file = tmp_path / "found.json"
-    monkeypatch.setattr(sys, "argv", ["somewhere/bench.py", "--model", "tiny", "--out", str(file)])
+    monkeypatch.setattr(sys, "argv", ["somewhere/bench.py", "--data", "/some/data", "--out", str(file)])
     record = Record("Speed", "a machine")
     record.add("Traces", ["way", "s"], [["ours", "1"]])
     record.write(file)
     found = json.loads(file.read_text())
-    assert found["command"] == "python benchmarks/bench.py --model tiny"
+    assert found["command"] == "python benchmarks/bench.py --data DIR"
     assert found["sections"] == [{"title": "Traces", "table": {"header": ["way", "s"], "rows": [["ours", "1"]]}}]
     assert "| ours | 1 |" in capsys.readouterr().out

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from iclgd.errors import Refusal
 from iclgd.learners.course import Batch, Gradients, Step
 from iclgd.learners.descent import GradientDescent
+from iclgd.models.layout import Layout
 from iclgd.models.subject import Subject
 from iclgd.prompts import Demo, Ids
 
@@ -121,7 +122,7 @@ def _closed_form(
     ∂CE/∂logits = softmax(logits) − onehot: no graph over the vocabulary, of which a few rows are alive at a time.
     """
     room = max(LEAST_ROWS, LOGITS.get(normed.device.type, MANY_LOGITS) // subject.layout.config.vocab_size)
-    matrix = subject.plain_unembedding
+    matrix = plain_unembedding(subject.layout)
     if matrix is not None and not outside and matrix.dtype in (torch.float32, torch.float64):
         return *_products(normed, matrix, wanted, shares, room), []
     losses, slopes, more = [], [], [torch.zeros_like(leaf) for leaf in outside]
@@ -138,6 +139,15 @@ def _closed_form(
         slopes.append(slope)
         more = [one + other for one, other in zip(more, added, strict=True)]
     return torch.cat(losses), torch.cat(slopes), more
+
+
+def plain_unembedding(layout: Layout) -> Float[Tensor, "token dim"] | None:
+    """U, where logits are U times what the final norm gives, and nothing else is done to them."""
+    names, last = layout.names, layout.unembedding
+    other = names.scale, names.divisor, getattr(layout.config, "final_logit_softcapping", None)
+    if type(last) is not nn.Linear or last.bias is not None or other != (None, None, None):
+        return None
+    return last.weight
 
 
 def _products(

@@ -40,9 +40,7 @@ def keep_to_share(device: torch.device) -> None:
     """A worker that wants more than its share of a GPU runs out of memory itself, and no other does."""
     share = float(os.environ.get(GPU_SHARE, "1"))
     if device.type == "cuda" and share < 1:
-        torch.cuda.set_per_process_memory_fraction(
-            share, torch.cuda.current_device() if device.index is None else device.index
-        )
+        torch.cuda.set_per_process_memory_fraction(share, device.index or 0)
 
 
 def batch_tokens(layout: Layout, dtype: torch.dtype, device: torch.device, context: int, width: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from iclgd.errors import Refusal
@@ -148,15 +148,6 @@ class Subject:
             logits = logits / getattr(config, names.divisor)
         cap = getattr(config, "final_logit_softcapping", None)
         return logits if cap is None else torch.tanh(logits / cap) * cap
-
-    @property
-    def plain_unembedding(self) -> Float[Tensor, "token dim"] | None:
-        """U, where logits are U times what the final norm gives, and nothing else is done to them."""
-        names, last = self.layout.names, self.layout.unembedding
-        other = names.scale, names.divisor, getattr(self.layout.config, "final_logit_softcapping", None)
-        if type(last) is not nn.Linear or last.bias is not None or other != (None, None, None):
-            return None
-        return last.weight
 
     @torch.no_grad()
     def check_unembedding(self, hidden: Float[Tensor, "token dim"], final: Float[Tensor, "token vocabulary"]) -> None:
