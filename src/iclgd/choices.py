@@ -4,7 +4,7 @@ The options of a thing are the fields of its dataclass, so a learner, a null or 
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, get_type_hints
 
@@ -182,3 +182,11 @@ def some_of(registry: Registry[Any], usual: Iterable[str]) -> Any:
         PlainSerializer(lambda chosen, info: [choice.plain(info) for choice in chosen]),
         registry,
     ]
+
+
+def at_rates(choices: Sequence[Choice], rates: Sequence[float]) -> tuple[Choice, ...]:
+    """Every choice that has a rate at every rate, the others as they are; each once."""
+    found: list[Choice] = []
+    for choice in choices:
+        found += [choice.changed(rate=rate) for rate in rates if choice.has("rate")] or [choice]
+    return tuple(dict.fromkeys(found))

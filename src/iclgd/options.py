@@ -130,6 +130,15 @@ class SomeEpisodes(EpisodeOptions):
     def title(self) -> str:
         return Path(self.task[0]).stem if len(self.task) == 1 else "tasks"
 
+    @property
+    def interval_note(self) -> str:
+        """What the intervals of a mean are over."""
+        if len(self.task) > 1:
+            return "Means over tasks, with 95% intervals over them."
+        if len(self.seeds) == 1:
+            return "Means with 95% intervals over queries; 1 seed: no interval over draws."
+        return "Means with 95% intervals over draws of demonstrations and queries."
+
 
 class PromptOptions(Spec):
     """How an episode becomes tokens."""

@@ -184,6 +184,9 @@ def test_several_tasks_weigh_alike_and_the_interval_is_over_them():
     alone = orders_table(planted(0.1, 0.05)).rows[0][3]
     assert row[3].high - row[3].low > 20 * (alone.high - alone.low)  # tasks differ by far more than draws do
     assert "smollm2-135m · sentiment, kinds, continents · k = 3" in study.page.text(full=True)
+    notes = [planted(0.1, 0.05, seeds=n).page.sections[0].text for n in (1, 3)] + [study.page.sections[0].text]
+    for note, over in zip(notes, ("over queries; 1 seed", "over draws", "Means over tasks"), strict=True):
+        assert over in note
 
 
 def test_what_cannot_be_asked_is_refused():

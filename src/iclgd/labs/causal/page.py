@@ -34,7 +34,7 @@ ABLATED = (
 def page(study: Study) -> Page:
     view = View(study)
     sections = [
-        Section("Layers exchanged", f"{LAYERS} {interval_note(view)}", tables.layers(view), brief=True),
+        Section("Layers exchanged", f"{LAYERS} {view.spec.interval_note}", tables.layers(view), brief=True),
         Section("By layer", "Bands are 95% intervals.", figure=Drawing("layers", partial(figures.draw_layers, view))),
         Section("Training and reading", TRAINING, tables.training(view), brief=True),
         Section("Heads taken out", ABLATED, tables.ablated(view), brief=True),
@@ -52,9 +52,3 @@ def what(view: View) -> str:
         f"{spec.model_title} · {', '.join(spec.task_titles.values())} · k = {k} · {counted(len(spec.seeds), 'seed')} × "
         f"{queries} queries · {spec.dtype}"
     )
-
-
-def interval_note(view: View) -> str:
-    if len(view.spec.seeds) == 1:
-        return "Means with 95% intervals over queries; 1 seed: no interval over draws."
-    return "Means with 95% intervals over draws of demonstrations and queries."

@@ -100,7 +100,7 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
     """What the answer rests on; the part that labels make; learners, nulls and baselines; every difference."""
     tables, spec, where = Evidence(comparison, position), comparison.spec, WHERE[position]
     if brief:
-        note = f"{SHORT} {interval_note(comparison)}"
+        note = f"{SHORT} {comparison.spec.interval_note}"
         yield Section(f"In short, {where}", note, tables.short(spec.task), brief=True)
     if spec.contrast:
         yield Section(f"What labels change, {where}", LABELS, tables.labels(spec.task))

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from iclgd.choices import Choice, one_of, some_of
+from iclgd.choices import Choice, at_rates, one_of, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, Label, LabSpec
 from iclgd.learners import LEARNERS
@@ -83,11 +83,7 @@ class CompareSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
     @property
     def trained(self) -> tuple[Choice, ...]:
         """Every learner at every rate."""
-        found: list[Choice] = []
-        for choice in self.learners:
-            rates = self.rates if self.rates and choice.has("rate") else ()
-            found += [choice.changed(rate=rate) for rate in rates] or [choice]
-        return tuple(dict.fromkeys(found))
+        return at_rates(self.learners, self.rates)
 
     @property
     def pairs(self) -> list[tuple[Choice, Choice]]:

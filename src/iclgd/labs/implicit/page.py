@@ -39,7 +39,7 @@ CURVE = "Kind of patch and number of queries it was fitted on; then patches in a
 def page(study: Study) -> Page:
     view = View(study)
     sections = [
-        Section("In short", f"{SHORT} {interval_note(view)}", tables.short(view), brief=True),
+        Section("In short", f"{SHORT} {view.spec.interval_note}", tables.short(view), brief=True),
         Section(
             "Fitted on more queries",
             "Bands are 95% intervals.",
@@ -82,9 +82,3 @@ def settling_note(view: View) -> str:
     """How patches settle in a layer that knows nothing."""
     found = view.study.facts("attention_alone")
     return f"In one layer of random softmax attention it is {number(float(np.mean(found)), 2)}." if found else ""
-
-
-def interval_note(view: View) -> str:
-    if len(view.spec.seeds) == 1:
-        return "Means with 95% intervals over queries; 1 seed: no interval over draws."
-    return "Means with 95% intervals over draws of demonstrations and queries."

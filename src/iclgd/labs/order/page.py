@@ -16,7 +16,7 @@ from iclgd.study import Study
 
 def page(study: Study) -> Page:
     spec = _spec(study)
-    sections = [Section("Orders", READ_ORDERS, orders_table(study), brief=True)]
+    sections = [Section("Orders", f"{READ_ORDERS} {spec.interval_note}", orders_table(study), brief=True)]
     sections.append(Section("Next tokens", READ_TOKENS, tokens_table(study), brief=True))
     sections.append(Section("Anchors", READ_ANCHORS, anchors_table(study), brief=True))
     facts = next(result.facts for _, result in study.found())

@@ -4,7 +4,7 @@ import math
 
 from pydantic import model_validator
 
-from iclgd.choices import Choice, some_of
+from iclgd.choices import Choice, at_rates, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
 from iclgd.learners import LEARNERS
@@ -63,11 +63,7 @@ class OrderSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
     @property
     def trained(self) -> tuple[Choice, ...]:
         """Every learner at every rate."""
-        found: list[Choice] = []
-        for choice in self.learners:
-            rates = self.rates if self.rates and choice.has("rate") else ()
-            found += [choice.changed(rate=rate) for rate in rates] or [choice]
-        return tuple(dict.fromkeys(found))
+        return at_rates(self.learners, self.rates)
 
     def title(self) -> str:
         return f"order-{super().title()}"
