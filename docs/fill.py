@@ -83,7 +83,10 @@ def answered(record: dict[str, Any], words: list[str]) -> str:
     columns = [0, *(_place(header, c) for c in asked["columns"])] if "columns" in asked else list(range(len(header)))
     if lost := set(asked.get("rows", ())) - set(names):
         raise Refusal(f"no row {' or '.join(sorted(lost))} among {'; '.join(names)}.")
-    rows = [line for line, name in zip(texts, names, strict=True) if name in asked.get("rows", names)]
+    rows, taken = [], False
+    for line, name in zip(texts, names, strict=True):
+        taken = name in asked.get("rows", names) or (taken and line[0].startswith("  "))  # with the rows below it
+        rows += [line] if taken else []
     shown = Table([header[i] for i in columns], [[line[i] for i in columns] for line in rows]).markdown()
     return f"\n{shown}\n".replace("\n|   ", "\n| – ")  # a row of the row above it
 

@@ -103,6 +103,14 @@ def test_a_table_takes_the_rows_columns_and_digits_that_are_asked_for(study, roo
     assert re.fullmatch(r"\| 0 \| -?\d*\.\d( \[-?\d*\.\d -?\d*\.\d\])? \|", lines[2])
 
 
+def test_a_row_brings_the_rows_that_stand_below_it():
+    lines = ["icl", "gd", "  null", "lcgd", "  null"]
+    table = {"header": ["", "cosine"], "rows": [[name, f".{place}"] for place, name in enumerate(lines)]}
+    record = {"sections": [{"title": "Likeness", "table": table}]}
+    shown = fill.answered(record, ["table", "Likeness", "rows=icl; lcgd"]).strip().splitlines()[2:]
+    assert shown == ["| icl | .0 |", "| lcgd | .3 |", "| – null | .4 |"]
+
+
 def test_a_number_that_was_changed_by_hand_is_a_fault(root):
     text = page(root, 'mine table "Means"', "mine answer")
     assert list(fill.faults(root)) == []

@@ -62,6 +62,11 @@ class Choice:
                 words.append(f"{option}={value:g}" if isinstance(value, float) else f"{option}={value}")
         return " ".join(words)
 
+    @property
+    def at_any_rate(self) -> str:
+        """The label without the rate: what choices that differ in nothing else have in common."""
+        return self.label.replace(f" {self['rate']:g}", "", 1) if self.has("rate") else self.label
+
     def plain(self, info: Any) -> dict[str, Any]:
         """As data; in a key the name carries the thing's version."""
         keyed = bool((info.context or {}).get("keyed"))

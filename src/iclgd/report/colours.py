@@ -18,6 +18,7 @@ USUAL = {
     "lcgd-paper": 3,
     "gd++": 3,
     "stored × hits": 3,
+    "gd target=label": 4,
     "ridge": 4,
     "kernel": 5,
     "gd on learned features": 5,

@@ -146,7 +146,7 @@ def test_a_table_has_each_number_in_its_own_row_and_column():
     at_prompt, at_label = (Evidence(comparison, where).one_task("sentiment") for where in ("prompt", "label"))
     assert cell(at_prompt, "gd 0.001", "SimAOU").value == pytest.approx(0.4, abs=0.02)
     assert cell(at_label, "gd 0.001", "SimAOU").value == pytest.approx(0.5, abs=0.02)
-    assert cell(at_prompt, "gd: trained on wrong labels", "SimAOU").value == pytest.approx(0.1, abs=0.02)
+    assert cell(at_prompt, "gd 0.001: trained on wrong labels", "SimAOU").value == pytest.approx(0.1, abs=0.02)
     assert cell(at_prompt, "icl", "accuracy").value == pytest.approx(0.8)
     untrained = [row for row in at_prompt.rows if row[0] == "gd 0.001"][1]
     assert untrained[list(at_prompt.header).index("SimAOU")].value == pytest.approx(0.1, abs=0.02)

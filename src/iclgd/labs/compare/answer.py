@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.spoken import by_learner, diverged, learned_labels, spoken_of
 from iclgd.labs.compare.view import Comparison, is_control, title_of
 from iclgd.metrics.differences import Difference, holm
 from iclgd.metrics.estimates import Estimate
@@ -27,7 +28,7 @@ def answer(comparison: Comparison) -> str:
     Learners with the same verdict share its words, with the numbers of the most alike; of the nulls that are as alike,
     the nearest is named. Of several rates of a learner the answer speaks of one, the most favourable, and says so.
     """
-    spec, kept, lost = comparison.spec, spoken_of(comparison), _lost(comparison)
+    spec, kept, lost = comparison.spec, spoken_of(comparison), diverged(comparison)
     said = [one for question in (_labels, _learned, _whole) for one in _asked(comparison, kept, question)]
     if len(kept) + len(lost) < len(spec.trained):
         said.append("of several rates this is the one at which training tells right labels from wrong ones best")
@@ -35,28 +36,6 @@ def answer(comparison: Comparison) -> str:
     if len(spec.seeds) == 1 and said:
         said = [f"with 1 seed nothing is decided: {said[0]}", *said[1:]]
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in said)
-
-
-def spoken_of(comparison: Comparison) -> list[Choice]:
-    """Of each learner the rate at which training tells right labels from wrong ones best, the first of those alike."""
-    rates: dict[tuple[object, ...], list[Choice]] = {}
-    for one in comparison.spec.trained:
-        if one not in _lost(comparison):
-            rates.setdefault((one.name, *(o for o in one.options if o[0] != "rate")), []).append(one)
-    return [max(some, key=lambda one: _told_apart(comparison, one)) for some in rates.values()]
-
-
-def _lost(comparison: Comparison) -> list[Choice]:
-    """Learners that diverged somewhere."""
-    spec = comparison.spec
-    return [one for one in spec.trained if any(comparison.diverged(spec.init[0], t, one.label) for t in spec.task)]
-
-
-def _told_apart(comparison: Comparison, choice: Choice) -> float:
-    """Accuracy after training on right labels less on wrong ones; 0 where there are no wrong ones."""
-    base = {"init": comparison.spec.init[0], "metric": "accuracy", "learner": choice.label}
-    found = comparison.difference(comparison.spec.task, None, base, {**base, "null": "wrong-labels"})
-    return 0.0 if found is None else found.estimate.mean
 
 
 def _asked(
@@ -102,13 +81,19 @@ def _labels(comparison: Comparison, learner: str) -> Judged | None:
 
 
 def _learned(comparison: Comparison, learner: str) -> Judged | None:
-    """Whether training told right labels from wrong ones at all."""
-    base = {"init": comparison.spec.init[0], "metric": "accuracy", "learner": learner}
-    found = comparison.difference(comparison.spec.task, None, base, {**base, "null": "wrong-labels"})
-    if found is None:
+    """Whether training told right labels from wrong ones at all.
+
+    The rate was chosen by this very number, so it is corrected for the rates that it was chosen from.
+    """
+    found: dict[str, Difference] = {}
+    for choice in next(some for some in by_learner(comparison).values() if learner in [one.label for one in some]):
+        if (one := learned_labels(comparison, choice)) is not None:
+            found[choice.label] = one
+    if learner not in found:
         return None
+    corrected = dict(zip(found, holm(list(found.values())), strict=True))[learner]
     labels = "the labels" if comparison.spec.balanced else "the labels or their frequencies"
-    return Judged(f"training {'learned' if found.verdict == 'above' else 'is not shown to learn'} {labels}")
+    return Judged(f"training {'learned' if corrected.verdict == 'above' else 'is not shown to learn'} {labels}")
 
 
 def _whole(comparison: Comparison, learner: str) -> Judged | None:

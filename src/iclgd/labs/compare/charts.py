@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from iclgd.choices import Choice
-from iclgd.labs.compare.answer import spoken_of
+from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.view import Comparison, is_control, title_of
 from iclgd.metrics.compared import Metric
 from iclgd.prompts import WHERE
@@ -33,7 +33,7 @@ def by_layer(comparison: Comparison) -> Widget | None:
     if not metrics or not layers:
         return None
     choose = {"part": "of", "task": "task", "position": "where", "rate": "rate", "seed": "seed", "against": "beside it"}
-    few = len({_kind(choice) for choice in spec.trained}) <= FEW
+    few = len({choice.at_any_rate for choice in spec.trained}) <= FEW
     more = {"panel": "metric"} if few else {"panel": "learner"}
     looks = Looks(choose=choose if few else {"metric": "metric"} | choose, colour="learner", x="layer", **more)
     about = "Likeness by layer, a panel for each metric; bands are 95% intervals, the dashed line is a null."
@@ -48,11 +48,6 @@ def _trained(comparison: Comparison) -> list[Choice]:
 
 def _layered(metric: Metric) -> bool:
     return metric.by == "layer" and metric.of != "training"
-
-
-def _kind(choice: Choice) -> str:
-    """What a learner is called at any rate."""
-    return choice.label.replace(f" {choice['rate']:g}", "", 1) if choice.has("rate") else choice.label
 
 
 def _tasks(comparison: Comparison) -> dict[str, Sequence[str]]:
@@ -98,7 +93,7 @@ def _dots(comparison: Comparison) -> Iterator[Series]:
 
 def _labels(metric: Metric, task: str, where: str, choice: Choice) -> Labels:
     rate = f"{choice['rate']:g}" if choice.has("rate") else ""
-    return {"metric": metric.title, "task": task, "position": where, "learner": _kind(choice), "rate": rate}
+    return {"metric": metric.title, "task": task, "position": where, "learner": choice.at_any_rate, "rate": rate}
 
 
 def _lines(comparison: Comparison, metrics: dict[str, Metric]) -> Iterator[Series]:
@@ -118,7 +113,12 @@ def _lines(comparison: Comparison, metrics: dict[str, Metric]) -> Iterator[Serie
                         yield from _seeds(comparison, place, tasks, position, base)
                     for other, ends in zip(beside, found[1:], strict=True):
                         if ends.size:
-                            called = {"seed": "", "against": other, "name": f"{_kind(choice)}: {other}", "role": NULL}
+                            called = {
+                                "seed": "",
+                                "against": other,
+                                "name": f"{choice.at_any_rate}: {other}",
+                                "role": NULL,
+                            }
                             yield Series(place | called, ends[0])
 
 

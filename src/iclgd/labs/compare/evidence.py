@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.sweeps import size_of
 from iclgd.labs.compare.tables import Tables
 from iclgd.labs.compare.view import number
@@ -34,14 +35,14 @@ class Evidence(Tables):
 
         rows = [row(name, learner=name) for name in ("zero-shot", "icl")]
         gone = {c: sum(self.comparison.diverged(self.first, task, c.label) for task in tasks) for c in self.learners}
-        last = {choice.kind: choice for choice, lost in gone.items() if not lost}.values()
+        spoken = spoken_of(self.comparison)
         for choice, lost in gone.items():
             if lost:
                 of = len(self.comparison.spec.seeds) * len(tasks)
                 rows.append([choice.label, f"diverged in {lost} of {of} draws", *[""] * (len(shown) - 1)])
                 continue
             rows.append(row(choice.label, learner=choice.label))
-            if choice in last:
+            if choice in spoken:
                 beside = [row(f"  {title}", learner=choice.label, null=null) for null, title in self.nulls.items()]
                 for init in self.comparison.spec.init[1:]:
                     beside.append(row(f"  a model with {init} weights", learner=choice.label, init=init))

@@ -11,7 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from iclgd.choices import Choice
+from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.sweeps import colours_of, draw_rates, draw_sizes, swept_metrics
 from iclgd.labs.compare.view import Comparison, title_of
 from iclgd.metrics.compared import Metric
@@ -53,11 +53,6 @@ def drawn_nulls(comparison: Comparison) -> list[str]:
     return [choice.label for choice in comparison.spec.nulls if choice.make().drawn and choice.label in known]
 
 
-def _one_of_each_kind(comparison: Comparison) -> list[Choice]:
-    """The last rate given of each kind: the one that stands for it where there is room for one."""
-    return list({choice.kind: choice for choice in comparison.spec.trained}.values())
-
-
 @styled
 def draw_layers(comparison: Comparison, position: str) -> Figure:
     """Likeness by layer for each learner, all tasks and seeds, with intervals and nulls (Deutch 2023, Figure 3)."""
@@ -65,8 +60,8 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
     made, axes = panels(len(names), width=3.6, height=2.9)
     nulls, colours = drawn_nulls(comparison), colours_of(comparison)
     for panel, metric in zip(axes, names, strict=True):
-        for choice in _one_of_each_kind(comparison):
-            colour = colours[choice.kind]
+        for choice in spoken_of(comparison):
+            colour = colours[choice.at_any_rate]
             labels = {"learner": choice.label, "metric": metric}
             for init in spec.init:
                 found = comparison.by_layer(spec.task, position, init=init, **labels)
@@ -81,7 +76,7 @@ def draw_layers(comparison: Comparison, position: str) -> Figure:
                     panel.plot(range(len(found)), [e.mean for e in found], color=colour, **style)
             for null, style_ in zip(nulls, cycle(NULL_STYLES), strict=False):
                 found = comparison.by_layer(spec.task, position, init=spec.init[0], null=null, **labels)
-                kind: Any = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.kind}: {title_of(null)}"}
+                kind: Any = {"linestyle": style_, "linewidth": 0.9, "label": f"{choice.at_any_rate}: {title_of(null)}"}
                 panel.plot(range(len(found)), [e.mean for e in found], color=colour, **kind)
         panel.axhline(0, color="#999999", linewidth=0.6)
         panel.set(title=names[metric], xlabel="layer")
@@ -129,7 +124,7 @@ def draw_gradients(comparison: Comparison) -> Figure:
     init, task, seed = spec.init[0], spec.task[0], spec.seeds[0]
     found = {
         choice.label: comparison.arrays(init=init, task=task, learner=choice.label, quantity="gradient norm")
-        for choice in _one_of_each_kind(comparison)
+        for choice in spoken_of(comparison)
     }
     shown = {label: arrays[seed].values for label, arrays in found.items() if seed in arrays}
     made, axes = figure(columns=len(shown), width=3.8, height=3.2)

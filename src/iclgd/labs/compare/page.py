@@ -6,6 +6,7 @@ from iclgd.labs.compare import charts, figures
 from iclgd.labs.compare.answer import answer
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.explore import explored
+from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.view import Comparison, title_of
 from iclgd.learners import LEARNERS
 from iclgd.metrics import METRICS
@@ -40,8 +41,8 @@ CAPTIONS = {
         "Of the trained parameters, by layer and demonstration, before clipping; first task and seed.",
     ),
     "sizes": (
-        "Likeness at equal size and at equal loss",
-        "The same learners and rates, against how far their weights went and how low their loss fell.",
+        "Likeness at equal size",
+        "The same learners and rates, against how far their weights went.",
     ),
     "rates": (
         "Likeness and accuracy against learning rate",
@@ -126,7 +127,7 @@ def _by_task(tables: Evidence, where: str, brief: bool) -> Iterator[Section]:
             yield Section(
                 metric.title.capitalize(), SPREAD, tables.by_task(name), brief=name == next(iter(tables.accuracies))
             )
-    last = [chosen[-1].label for chosen in tables.kinds().values()]
+    spoken = [choice.label for choice in spoken_of(tables.comparison)]
     for name, metric in tables.likeness.items():
         yield Section(
             f"{metric.title}, {where}",
@@ -134,7 +135,7 @@ def _by_task(tables: Evidence, where: str, brief: bool) -> Iterator[Section]:
             tables.by_task(name),
             brief=brief and name == next(iter(tables.likeness)),
         )
-        yield Section(f"{metric.title}: nulls and noise floor, {where}", "", tables.nulls_by_task(name, last))
+        yield Section(f"{metric.title}: nulls and noise floor, {where}", "", tables.nulls_by_task(name, spoken))
 
 
 def interval_note(comparison: Comparison) -> str:

@@ -1,4 +1,4 @@
-"""Figures of a sweep of learning rates: at equal rate, at equal size of the weight change, at equal loss."""
+"""Figures of a sweep of learning rates: at equal rate, and at equal size of the weight change."""
 
 from typing import Any
 
@@ -7,11 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.spoken import by_learner
 from iclgd.labs.compare.view import Comparison
 from iclgd.metrics import OWN
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.colours import slots
-from iclgd.report.figures import COLOURS, band, figure, legend, panels, styled
+from iclgd.report.figures import COLOURS, band, legend, panels, styled
 
 # beside a learner's own line: another query's update, and its own trajectory computed again in a wider format
 BESIDE = {
@@ -22,18 +23,15 @@ LIKENESS = ("SimAOU", "SimAM_delta", "contrast-AOU")
 
 
 def colours_of(comparison: Comparison) -> dict[str, str]:
-    """The colour of each kind of learner, the same in every figure."""
-    kinds = dict.fromkeys(choice.kind for choice in comparison.spec.trained)
+    """The colour of each learner at any rate, the same in every figure."""
+    kinds = dict.fromkeys(choice.at_any_rate for choice in comparison.spec.trained)
     return {kind: COLOURS[place] for kind, place in slots(kinds).items()}
 
 
 def swept(comparison: Comparison) -> dict[str, list[Choice]]:
-    """The learners of each kind that have a rate, slowest first, without those that diverged."""
-    spec, found = comparison.spec, dict[str, list[Choice]]()
-    for choice in sorted((c for c in spec.trained if c.has("rate")), key=lambda c: float(c["rate"])):
-        if not any(comparison.diverged(spec.init[0], task, choice.label) for task in spec.task):
-            found.setdefault(choice.kind, []).append(choice)
-    return found
+    """The learners that have a rate, each at those at which it never diverged, slowest first."""
+    found = {name: [c for c in some if c.has("rate")] for name, some in by_learner(comparison).items()}
+    return {name: sorted(some, key=lambda c: float(c["rate"])) for name, some in found.items() if some}
 
 
 def likeness(comparison: Comparison, chosen: list[Choice], metric: str, **what: str) -> list[Estimate]:
@@ -78,20 +76,22 @@ def draw_rates(comparison: Comparison) -> Figure:
 
 @styled
 def draw_sizes(comparison: Comparison) -> Figure:
-    """Likeness at equal size of the weight change and at equal training loss, rather than at equal rate."""
-    names = [name for name in swept_metrics(comparison) if name != "SimAM_delta"]
-    made, axes = figure(columns=2, rows=len(names), width=4.4, height=2.8)
-    shown = {"weight change": ("‖ΔW‖", "log"), "loss": ("training loss, last demonstrations", "linear")}
-    for row, metric in zip(axes, names, strict=True):
-        for panel, (quantity, (label, scale)) in zip(row, shown.items(), strict=True):
-            for kind, chosen in swept(comparison).items():
-                sizes = [size_of(comparison, choice.label, quantity) for choice in chosen]
-                order = np.argsort(sizes)
-                found = likeness(comparison, [chosen[i] for i in order], metric)
-                _line(panel, [sizes[i] for i in order], found, colours_of(comparison)[kind], kind)
-            panel.axhline(0, color="#999999", linewidth=0.6)
-            panel.set(title=comparison.metrics[metric].title, xlabel=label, xscale=scale)
-    legend(made, axes.flat)
+    """Likeness at equal size of the weight change, rather than at equal rate.
+
+    Not at equal loss: each learner has its own (on all tokens, on the label word, the sum over layers).
+    """
+    names = swept_metrics(comparison)
+    made, axes = panels(len(names), width=3.6, height=3.1)
+    colours = colours_of(comparison)
+    for panel, metric in zip(axes, names, strict=True):
+        for name, chosen in swept(comparison).items():
+            sizes = [size_of(comparison, choice.label, "weight change") for choice in chosen]
+            order = np.argsort(sizes)
+            found = likeness(comparison, [chosen[i] for i in order], metric)
+            _line(panel, [sizes[i] for i in order], found, colours[name], name)
+        panel.axhline(0, color="#999999", linewidth=0.6)
+        panel.set(title=comparison.metrics[metric].title, xlabel="‖ΔW‖", xscale="log")
+    legend(made, axes)
     return made
 
 

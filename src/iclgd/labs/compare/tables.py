@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.view import Comparison, number
 from iclgd.metrics.compared import Metric
 from iclgd.metrics.differences import Difference
@@ -54,28 +55,29 @@ class Tables:
         }
 
     def kinds(self) -> dict[str, list[Choice]]:
-        """The learners of each kind, one for each rate."""
-        return {c.kind: [other for other in self.learners if other.kind == c.kind] for c in self.learners}
+        """The learners, each at all of its rates."""
+        return {c.at_any_rate: [o for o in self.learners if o.at_any_rate == c.at_any_rate] for c in self.learners}
 
     # one task
 
     def one_task(self, task: str) -> Table:
-        """Learners, nulls (of each kind's last rate), untrained baselines and the noise floor, with intervals."""
+        """Learners, nulls (of one rate of each), untrained baselines and the noise floor, with intervals."""
         header = ["", *(m.title for m in self._shown.values())]
         rows: list[list[Entry]] = [self._prompted_row(task, name, self.first) for name in ("zero-shot", "icl")]
         rows += [self._learner_row(self.first, task, choice.label) for choice in self.learners]
         rows += [self._best_row(task, kind, chosen) for kind, chosen in self.kinds().items() if len(chosen) > 1]
         rows.append(_rule("nulls", len(header)))
-        for kind, chosen in self.kinds().items():
+        spoken = [choice.label for choice in spoken_of(self.comparison)]
+        for name in spoken:
             for null, title in self.nulls.items():
-                rows += self._extra_row(task, chosen[-1].label, f"{kind}: {title}", null=null)
+                rows += self._extra_row(task, name, f"{name}: {title}", null=null)
         for init in self.comparison.spec.init[1:]:
             rows.append(_rule(f"untrained ({init})", len(header)))
             rows += [self._prompted_row(task, name, init) for name in ("zero-shot", "icl")]
             rows += [self._learner_row(init, task, choice.label) for choice in self.learners]
         if floors := self.comparison.known("floor"):
             rows.append(_rule("noise floor", len(header)))
-            for name in ("icl", *(chosen[-1].label for chosen in self.kinds().values())):
+            for name in ("icl", *spoken):
                 for floor in floors:
                     rows += self._extra_row(task, name, f"{name}: computed again, {floor}", floor=floor)
         return Table(header, rows)
