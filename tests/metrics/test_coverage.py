@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from iclgd.metrics import crossed
 from iclgd.metrics.crossed import Spread, half_width
-from iclgd.metrics.differences import differences, recall_effects
+from iclgd.metrics.differences import difference, differences, recall_effects
 from iclgd.metrics.estimates import COSINE, sample_of, shares
 
 SEEDS, SPREADS, QUERIES = (2, 3, 5, 8), (0.0, 0.1, 0.3, 1.0), (40, 200)
@@ -181,6 +181,24 @@ def test_a_difference_of_accuracies_over_tasks_is_found_no_more_often_than_it_sa
     found = differences(right[0].astype(float), right[1].astype(float), COSINE)
     assert np.mean([one.verdict != "undecided" for one in found]) <= 0.065
     assert all((one.p <= 0.05) == (not one.estimate.low <= 0 <= one.estimate.high) for one in found)
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 6])
+def test_p_values_of_accuracies_that_hardly_differ_are_no_more_frequent_than_they_say(tasks):
+    """One answer in a hundred or in twenty differs, in either direction: tasks often agree to the last answer."""
+    random = np.random.default_rng(tasks)
+    for differ in (0.01, 0.05):
+        drawn = random.random((tasks, 5, 32, 2000))
+        values = np.where(drawn < differ / 2, 1.0, np.where(drawn < differ, -1.0, 0.0))
+        p = np.array([one.p for one in differences(values, np.zeros_like(values), (-1.0, 1.0))])
+        for level in (0.04, 0.01, 0.002):
+            assert (p <= level).mean() <= level
+
+
+def test_one_more_right_answer_in_each_of_three_tasks_decides_nothing_beside_other_differences():
+    values = np.zeros((3, 5, 32))
+    values[:, 0, 0] = 1
+    assert difference(values, np.zeros_like(values), (-1.0, 1.0)).p == pytest.approx(0.05, abs=1e-6)
 
 
 def test_the_accuracy_of_one_seed_is_covered_for_other_queries():

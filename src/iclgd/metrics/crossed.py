@@ -17,8 +17,9 @@ Tasks that agree by luck have the same floor: a fifth of the variance that their
 tasks with as many right answers are no rarity: without it two tasks of 40 queries each cover 83% at an accuracy of .93.
 
 Beyond 95% no mixture keeps its level at two seeds, so smaller p-values are Banerjee's (1960): the half width
-√(t²_{S−1} V_seeds + t²_{Q−1} (V − V_seeds)) keeps at least its level at every level. A p-value of .05 or less belongs
-to a 95% interval without 0.
+√(t²_{S−1} V_seeds + t²_{Q−1} (V − V_seeds)) keeps at least its level at every level. Nor do tasks that agree by luck:
+one more right answer in each of three tasks would have p = .002, so there the floor is all of that variance. A p-value
+of .05 or less belongs to a 95% interval without 0.
 
 Not covered: parts that are far from normal at two or three seeds (a draw in ten that fails), queries that were chosen
 rather than drawn, seeds that ask different queries (safe, but wider than need be), values that do not vary at all
@@ -97,7 +98,8 @@ def half_width(of: Spread, miss: float | np.ndarray = MISS) -> np.ndarray:
         seeds, queries = student(miss, of.seeds - 1), student(miss, of.queries - 1)
         safe = np.sqrt(seeds**2 * of.by_seed + queries**2 * (of.total - of.by_seed))
         half = np.where(np.asarray(miss) < MISS, np.maximum(half, safe), half)
-    half = np.maximum(half, -special.ndtri(np.asarray(miss) / 2) * np.sqrt(FLOOR * of.inside))
+    floor = np.where(np.asarray(miss) < MISS, 1, FLOOR) * of.inside
+    half = np.maximum(half, -special.ndtri(np.asarray(miss) / 2) * np.sqrt(floor))
     return np.where(of.known, half, np.nan)
 
 

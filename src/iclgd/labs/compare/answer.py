@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from iclgd.choices import Choice
-from iclgd.labs.compare.spoken import by_learner, diverged, learned_labels, spoken_of
+from iclgd.labs.compare.spoken import diverged, learned_labels, spoken_of
 from iclgd.labs.compare.view import Comparison, is_control, title_of
 from iclgd.metrics.differences import Difference, holm
 from iclgd.metrics.estimates import Estimate
@@ -83,10 +83,10 @@ def _labels(comparison: Comparison, learner: str) -> Judged | None:
 def _learned(comparison: Comparison, learner: str) -> Judged | None:
     """Whether training told right labels from wrong ones at all.
 
-    The rate was chosen by this very number, so it is corrected for the rates that it was chosen from.
+    The rate was chosen by this very number, and there may be many learners: corrected for all of both.
     """
     found: dict[str, Difference] = {}
-    for choice in next(some for some in by_learner(comparison).values() if learner in [one.label for one in some]):
+    for choice in comparison.spec.trained:
         if (one := learned_labels(comparison, choice)) is not None:
             found[choice.label] = one
     if learner not in found:
