@@ -172,6 +172,12 @@ def test_the_answer_says_less_more_or_not_told_apart():
     assert "One draw" not in planted(0.2, 0.1).answer
 
 
+def test_what_is_a_hundred_thousand_times_smaller_in_every_task_is_less_though_tasks_differ():
+    study = planted(0.1, 1e-6, tasks=("sentiment", "kinds", "continents"))
+    assert study.answer.count("less than reading") == 2
+    assert planted(0.1, 0.0, tasks=("sentiment", "kinds", "continents")).answer.count("less than reading") == 2
+
+
 def test_several_tasks_weigh_alike_and_the_interval_is_over_them():
     study = planted(0.1, 0.05, tasks=("sentiment", "kinds", "continents"))
     (row,) = [row for row in orders_table(study).rows if row[0] == "icl"]
