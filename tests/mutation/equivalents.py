@@ -2,7 +2,8 @@
 
 `looks` are keyword arguments that change how a picture looks and nothing that it says (a line's width): a number there
 is not tested in modules that draw. `guards` are keyword arguments that, when True, assert what holds by construction
-(zip's strict, a dataclass's frozen): turning one off is not noticed, nor is what is imported for annotations only.
+(zip's strict, a dataclass's frozen) or keep what nobody asks for (use_cache, repr): turning one off or on is not
+noticed, nor is what is imported for annotations only.
 `draws` are, in identities, the calls whose numbers only choose a random stream, and `sizes` the names of how much is
 drawn: an identity holds on any draw of any size. `same` are single mutants that do what the original does, each with
 the reason.

@@ -1,0 +1,27 @@
+"""What the learners of the package are when nothing is said: part of every cell's key, and of what pages compare."""
+
+import pytest
+
+from iclgd.choices import parse_one
+from iclgd.learners import LEARNERS
+
+DESCENT = {"trains": "kv", "epochs": 1, "clip": None, "target": "all", "order": None, "dropped_too": False}
+# a version rises when the same options give other weights, and then results of before are not found again
+DECLARED = {
+    "gd": (2, {"rate": 1e-3, **DESCENT}),
+    "lcgd": (2, {"rate": 1e-3, **DESCENT}),
+    "lcgd-paper": (2, {"rate": 1e-3, **DESCENT}),
+    "static-patch": (2, {"kind": "matrix", "rank": None, "ridge": 0.1}),
+    "task-vector": (1, {"layer": None}),
+    "function-vector": (1, {"heads": 10, "layer": None, "prompts": 8}),
+    "in-context-vector": (1, {"strength": 0.1}),
+}
+
+
+def test_every_learner_is_declared_here():
+    assert set(LEARNERS) == set(DECLARED)
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_learner_has_its_version_and_its_options_their_defaults(name):
+    assert (LEARNERS[name].version, dict(parse_one(name, LEARNERS).options)) == DECLARED[name]
