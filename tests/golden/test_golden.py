@@ -20,7 +20,7 @@ ZERO = 1e-12  # below it a number is rounding alone
 
 def stored(name: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     with safe_open(FOLDER / f"{name}.safetensors", "pt") as file:
-        return {key: file.get_tensor(key) for key in file.keys()}, file.metadata()  # noqa: SIM118
+        return {key: file.get_tensor(key) for key in file.keys()}, file.metadata()  # noqa: SIM118  the file itself is no mapping
 
 
 def same_bits(found: torch.Tensor, golden: torch.Tensor) -> bool:

@@ -13,5 +13,8 @@ from tiny import tiny_subject
 def bench(tmp_path_factory):
     task = little_task(tmp_path_factory.mktemp("task"))
     subject, episode = tiny_subject("llama"), load_episode(str(task), EpisodeSpec(k=6, queries=8))
-    draw = lambda name, spec: load_episode(str(task), spec)  # noqa: E731
+
+    def draw(name, spec):
+        return load_episode(str(task), spec)
+
     return Bench(subject, episode, PromptSpec(), 3, draw, lambda what, done: None)
