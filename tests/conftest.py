@@ -14,6 +14,16 @@ shape_checks.install()
 from iclgd.errors import Refusal  # noqa: E402
 
 torch.set_num_threads(1)
+# Files that take longest come first, so that none of several workers is left alone with one at the end.
+LONG = """
+test_kills test_ray test_golden test_together test_seconds test_compare_command test_linear_run test_languages_run
+test_grid_killed test_trace_command test_languages_command test_near test_pages_in_a_browser test_lab_widgets
+test_families test_doctor test_hard_times test_stranger test_site test_causal_heads test_causal_run test_readers
+""".split()
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
 
 
 @pytest.fixture
