@@ -15,15 +15,38 @@ from iclgd.errors import Refusal  # noqa: E402
 
 torch.set_num_threads(1)
 # Files that take longest come first, so that none of several workers is left alone with one at the end.
-LONG = """
-test_kills test_ray test_golden test_together test_seconds test_compare_command test_linear_run test_languages_run
-test_grid_killed test_trace_command test_languages_command test_near test_pages_in_a_browser test_lab_widgets
-test_families test_doctor test_hard_times test_stranger test_site test_causal_heads test_causal_run test_readers
-""".split()
+LONG = (
+    "kills",
+    "ray",
+    "golden",
+    "together",
+    "seconds",
+    "compare_command",
+    "linear_run",
+    "languages_run",
+    "grid_killed",
+    "trace_command",
+    "languages_command",
+    "near",
+    "pages_in_a_browser",
+    "lab_widgets",
+    "families",
+    "doctor",
+    "hard_times",
+    "stranger",
+    "site",
+    "causal_heads",
+    "causal_run",
+    "readers",
+)
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
+    def place(item):
+        name = item.path.stem.removeprefix("test_")
+        return LONG.index(name) if name in LONG else len(LONG)
+
+    items.sort(key=place)
 
 
 @pytest.fixture

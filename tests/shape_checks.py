@@ -36,13 +36,14 @@ def checked(thing: Any) -> Any:
             thing.__init__ = checked(thing.__init__)
         return thing
     hints = {name: _evaluated(hint, thing) for name, hint in thing.__annotations__.items()}
-    shaped = any(map(_has_shapes, hints.values()))
-    if shaped and inspect.isgeneratorfunction(thing):
-        return jaxtyping.jaxtyped(thing, typechecker=_or_as_it_is)  # it runs when the call, and its frame, are over
+    shapes = [shape for hint in hints.values() for shape in _shapes(hint)]
+    if shapes and (inspect.isgeneratorfunction(thing) or any("{" in shape for shape in shapes)):
+        # a generator runs when its call is over; "{len(words)}" is a length that arguments have to tell
+        return jaxtyping.jaxtyped(thing, typechecker=_or_as_it_is)
     own, thing.__annotations__ = thing.__annotations__, hints
     plain = _or_as_it_is(thing)
     thing.__annotations__ = plain.__annotations__ = own
-    return _framed(thing, plain) if shaped else plain
+    return _framed(thing, plain) if shapes else plain
 
 
 def _or_as_it_is(thing: Any) -> Any:
@@ -61,9 +62,10 @@ def _evaluated(hint: Any, function: Any) -> Any:
         return Any
 
 
-def _has_shapes(hint: Any) -> bool:
-    shape = inspect.isclass(hint) and issubclass(hint, jaxtyping.AbstractArray)
-    return shape or any(map(_has_shapes, get_args(hint)))
+def _shapes(hint: Any) -> list[str]:
+    if inspect.isclass(hint) and issubclass(hint, jaxtyping.AbstractArray):
+        return [hint.dim_str]
+    return [shape for part in get_args(hint) for shape in _shapes(part)]
 
 
 def _framed(function: Any, plain: Any) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 from beartype.roar import BeartypeCallHintViolation
-from jaxtyping import Float
+from jaxtyping import Float, TypeCheckError
 from torch import Tensor
 
 from iclgd.metrics.likeness import sim_aou
@@ -25,6 +25,11 @@ def product(one: Float[Tensor, "a b"], other: "Float[Tensor, 'b c']", wrong: boo
 @checked
 def doubled(number: int, name: "Unknown" = None) -> int:
     return number * 2
+
+
+@checked
+def chosen(of: Rows, words: list[int]) -> Float[Tensor, "row {len(words)}"]:
+    return of[:, words] if words else of
 
 
 @checked
@@ -47,6 +52,12 @@ def test_one_name_of_an_axis_is_one_length_in_all_that_a_function_takes_and_give
     with pytest.raises(BeartypeCallHintViolation):
         product(torch.ones(2, 3), torch.ones(3, 4), wrong=True)
     assert product(torch.ones(5, 6), torch.ones(6, 7)).shape == (5, 7)  # another call, other lengths
+
+
+def test_a_length_may_be_that_of_an_argument():
+    assert chosen(torch.ones(2, 3), [0, 2]).shape == (2, 2)
+    with pytest.raises(TypeCheckError):
+        chosen(torch.ones(2, 3), [])
 
 
 def test_the_number_of_axes_and_the_kind_of_numbers_are_checked():
