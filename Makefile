@@ -11,7 +11,7 @@ test: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 slow: .venv/.test
 	$(BIN)/pytest -m "slow or not slow"
@@ -21,7 +21,7 @@ bench: .venv/.run
 	$(BIN)/python benchmarks/bench.py $(BENCH)
 
 # how many small faults the tests notice: MODULE=src/iclgd/metrics, or, for docs/design.md, every package
-mutants: .venv/.mutants
+mutants: .venv/.test
 	$(BIN)/python tests/mutants.py $(if $(MODULE),--package $(MODULE),--out docs/results/data/mutants.json)
 
 # the sentences of the papers that take seconds and minutes
@@ -43,10 +43,6 @@ docs-numbers: .venv/.run
 
 .venv/.test: .venv/.run
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
-	touch $@
-
-.venv/.mutants: .venv/.test
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test,mutants]"
 	touch $@
 
 .venv/.docs: .venv/.run

@@ -27,9 +27,9 @@ def plain(one: Subject, prompts: Prompts, layer_causal: bool) -> list[Tensor]:
             optimizer.zero_grad()
             loss.backward()
             for slot in slots:
-                slot.parameter.grad = slot.restrict(slot.parameter.grad)  # type: ignore[arg-type]
+                slot.parameter.grad = slot.restrict(slot.parameter.grad)
             optimizer.step()
-        return [(slot.parameter.detach() - slot.before).cpu() for slot in slots]  # type: ignore[operator]
+        return [(slot.parameter.detach() - slot.before).cpu() for slot in slots]
 
 
 def _loss(logits: Tensor, ids: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def _layer_losses(one: Subject, ids: Tensor) -> Tensor:
 
 
 def added(trained: Trained) -> list[Tensor]:
-    return [(slot.parameter.detach() - slot.before).cpu() for slot in trained.slots]  # type: ignore[operator]
+    return [(slot.parameter.detach() - slot.before).cpu() for slot in trained.slots]
 
 
 def compare(one: Subject, prompts: Prompts, replicas: int, within: float) -> dict[tuple[str, str], Timing]:

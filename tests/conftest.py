@@ -4,16 +4,57 @@ import os
 
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")  # before torch: some CPUs claim bfloat16 products and die of them
 
-from jaxtyping import install_import_hook
+import pytest
+import torch
 
-install_import_hook("iclgd", "shape_checks.checked")
+import shape_checks
 
-import pytest  # noqa: E402
-import torch  # noqa: E402
+shape_checks.install()
 
 from iclgd.errors import Refusal  # noqa: E402
 
 torch.set_num_threads(1)
+# Files that take longest come first, so that none of several workers is left alone with one at the end.
+LONG = (
+    "kills",
+    "ray",
+    "golden",
+    "together",
+    "seconds",
+    "compare_command",
+    "linear_run",
+    "languages_run",
+    "grid_killed",
+    "trace_command",
+    "languages_command",
+    "near",
+    "pages_in_a_browser",
+    "lab_widgets",
+    "families",
+    "doctor",
+    "hard_times",
+    "stranger",
+    "site",
+    "causal_heads",
+    "causal_run",
+    "readers",
+)
+
+
+def pytest_collection_modifyitems(items):
+    def place(item):
+        name = item.path.stem.removeprefix("test_")
+        return LONG.index(name) if name in LONG else len(LONG)
+
+    items.sort(key=place)
+
+
+@pytest.fixture
+def without_shape_checks():
+    """They are a good part of the time where models are tiny; for files whose functions other tests check."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shape_checks, "on", False)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,13 @@ IDENTITIES = (
 )
 # package: the tests that are about it
 PACKAGES = {
-    "metrics": ("metrics", "nulls", "labs/compare/test_compare_page.py", "labs/compare/test_compare_run.py"),
+    "metrics": (
+        "metrics",
+        "nulls",
+        "labs/compare/test_compare_page.py",
+        "labs/compare/test_compare_differences.py",
+        "labs/compare/test_compare_run.py",
+    ),
     "learners": ("learners", GOLDEN),
     "nulls": ("nulls", "metrics/test_nulls.py", "labs/compare/test_compare_run.py", GOLDEN),
     "labs/compare": ("labs/compare", OPTIONS, "cli/test_compare_command.py", GOLDEN),

@@ -105,7 +105,6 @@ def test_a_job_whose_time_is_up_tells_the_study_to_stop_and_waits_for_what_it_sa
 
 @pytest.mark.slow
 def test_the_ray_job_works_with_ray_itself(place):
-    pytest.importorskip("ray")
     given = ["toy", "--plugin", Path(toy.__file__).resolve(), "--store", place / "cells", "--seeds", 4]
     job = submit(place, "--nodes=2", SLURM / "ray.sbatch", *given)
     try:

@@ -2,10 +2,9 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import jaxtyping
 import pytest
 
 from iclgd.claims.claim import CLAIMS
@@ -24,6 +23,7 @@ from iclgd.small.languages.automaton import Language
 SECONDS = [name for name in CLAIMS if CLAIMS[name].tier == "seconds" and CLAIMS[name].paper in PAPERS]
 ALLOWED = 60.0  # seconds of processor time, for all of them together
 TAKEN: dict[str, float] = {}
+STATES: dict[str, str] = {}  # of the claims that have run as they are
 
 
 def by_cells(names: Sequence[str]) -> dict[str, list[str]]:
@@ -40,19 +40,12 @@ def by_cells(names: Sequence[str]) -> dict[str, list[str]]:
 GROUPS = by_cells(SECONDS)
 
 
-@pytest.fixture
-def _without_shape_checks() -> Iterator[None]:
-    """They are half of the time here, and all other tests have them."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
-
-
-@pytest.mark.usefixtures("_without_shape_checks")
+@pytest.mark.usefixtures("without_shape_checks")
 @pytest.mark.parametrize("group", GROUPS)
 def test_claims_that_take_seconds_are_as_the_ledger_says(tmp_path, group):
     start = time.process_time()
     rows = run_claims(GROUPS[group], Where(tmp_path))
+    STATES.update({row.claim.name: row.state for row in rows})
     wrong = {row.claim.name: row.reason or row.judgement for row in rows if row.state != "as we say"}
     assert not wrong
     assert not {row.claim.name: why for row in rows if (why := changed(row, kept(row.claim)))}
@@ -169,11 +162,13 @@ FAULTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]]] 
 }
 
 
+@pytest.mark.usefixtures("without_shape_checks")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_turns_a_claim_red(tmp_path, monkeypatch, fault):
     put, names = FAULTS[fault]
-    sound = run_claims(names, Where(tmp_path / "sound"))
-    assert [row.state for row in sound] == ["as we say"] * len(names)
+    if not set(names) <= set(STATES):  # this test was asked for alone
+        STATES.update({row.claim.name: row.state for row in run_claims(names, Where(tmp_path / "sound"))})
+    assert [STATES[name] for name in names] == ["as we say"] * len(names)
     put(monkeypatch)
     assert [row for row in run_claims(names, Where(tmp_path / "faulty")) if row.state in ("not as we say", "error")]
 

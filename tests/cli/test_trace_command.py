@@ -258,10 +258,9 @@ def test_ctrl_c_ends_it_with_one_line_and_nothing_half_done_and_the_same_command
     assert run(capsys, *asked, "--out", "out")[0] == 0
 
 
-def test_nothing_is_drawn_where_there_is_no_terminal(asked, tmp_path):
-    process = process_of("from iclgd.cli import main; main()", tmp_path, *asked)
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0
+def test_nothing_is_drawn_where_there_is_no_terminal(capsys, asked):
+    code, out, err = run(capsys, *asked)
+    assert code == 0
     assert not {"\x1b", "\r"} & set(out + err)
 
 

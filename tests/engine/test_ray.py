@@ -16,8 +16,6 @@ from iclgd.engine.engines import Engine
 from iclgd.engine.ray import _needs, _room
 from iclgd.errors import Refusal
 
-ray = pytest.importorskip("ray")
-
 
 @pytest.fixture(scope="module")
 def cluster():

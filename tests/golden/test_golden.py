@@ -6,9 +6,6 @@ demonstrations, reading changes a first layer by rounding alone, and the directi
 another machine. Kendall's τ has ties there, which rounding breaks.
 """
 
-from collections.abc import Iterator
-
-import jaxtyping
 import pytest
 import torch
 from cases import CASES
@@ -23,7 +20,7 @@ ZERO = 1e-12  # below it a number is rounding alone
 
 def stored(name: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     with safe_open(FOLDER / f"{name}.safetensors", "pt") as file:
-        return {key: file.get_tensor(key) for key in file.keys()}, file.metadata()  # noqa: SIM118
+        return {key: file.get_tensor(key) for key in file.keys()}, file.metadata()  # noqa: SIM118  the file itself is no mapping
 
 
 def same_bits(found: torch.Tensor, golden: torch.Tensor) -> bool:
@@ -57,14 +54,7 @@ def on_another_machine(key: str, found: torch.Tensor, golden: torch.Tensor) -> b
     return found.shape == golden.shape and near(found[..., 1:], golden[..., 1:])
 
 
-@pytest.fixture(autouse=True)
-def _without_shape_checks() -> Iterator[None]:
-    """They are half of the time here, and all other tests have them."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
-
-
+@pytest.mark.usefixtures("without_shape_checks")
 @pytest.mark.parametrize("name", CASES)
 def test_numbers_are_those_of_the_golden_file(name: str) -> None:
     torch.set_num_threads(1)

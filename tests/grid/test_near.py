@@ -12,6 +12,8 @@ from iclgd.results import Array, Result, array
 from little import little_task
 from tiny import tiny_model, tiny_tokenizer
 
+pytestmark = pytest.mark.usefixtures("without_shape_checks")
+
 
 def result(*values, **labels) -> Result:
     return Result({}, [array(np.array(values), "x", **labels)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-import iclgd.labs  # noqa: F401
+import iclgd.labs  # noqa: F401  registers the labs
 from iclgd.errors import Refusal
 from iclgd.lab import LABS
 from iclgd.spec import is_keyed

@@ -31,7 +31,9 @@ def apart(found: Tensor, wanted: Tensor) -> float:
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_merging_by_log_sum_exp_is_the_softmax_over_prefix_and_own_tokens(device, dtype, bound, data):
-    draw = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
+    def draw(low, high):
+        return data.draw(st.integers(low, high))
+
     torch.manual_seed(draw(0, 2**31))
     batch, keyheads, groups, own, length, dim = draw(1, 4), draw(1, 3), draw(1, 3), draw(1, 9), draw(64, 90), 16
     query = torch.randn(batch, keyheads * groups, own, dim, device=device)

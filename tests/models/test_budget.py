@@ -96,7 +96,10 @@ def test_batches_are_as_large_as_free_memory_holds(monkeypatch):
 
 def test_a_prefix_whose_scores_are_never_whole_costs_nothing_by_token():
     layout, cpu = tiny_subject("llama").layout, torch.device("cpu")
-    cost = lambda dtype, context: bytes_per_token(layout, dtype, cpu, context, 20)  # noqa: E731
+
+    def cost(dtype, context):
+        return bytes_per_token(layout, dtype, cpu, context, 20)
+
     assert cost(torch.float32, 4000) == cost(torch.float32, 500)
     assert cost(torch.float64, 4000) > cost(torch.float64, 500)
 

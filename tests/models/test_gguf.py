@@ -1,28 +1,19 @@
 """GGUF files: real weights come out as they are in the file, and tokenizers as sentencepiece itself has them."""
 
 import io
-import os
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iclgd.errors import Refusal
-from iclgd.models import gguf
-from iclgd.models.embedded import EMBEDDED, gguf_path
-from iclgd.models.gguf import conversion_folder, converted, faithful, is_whole, sentencepiece_tokenizer
-from iclgd.models.load import recheck
-from iclgd.prompts import label_ids, tokenize, tokenize_after
-from iclgd.spec import EpisodeSpec, ModelSpec
+from iclgd.models.gguf import converted, faithful, sentencepiece_tokenizer
+from iclgd.prompts import tokenize, tokenize_after
+from iclgd.spec import EpisodeSpec
 from iclgd.tasks.episodes import load_episode
-from iclgd.tasks.text import all_tasks
 
 SENTENCES = [e.fields["text"] for e in load_episode("sentiment", EpisodeSpec(k=90)).demos]
 
@@ -64,6 +55,8 @@ def train_sentencepiece(prefix: bool) -> tuple[Any, Fields]:
 
 
 TRAINED = {prefix: train_sentencepiece(prefix) for prefix in (False, True)}
+
+
 BUILT = {prefix: sentencepiece_tokenizer(fields) for prefix, (_, fields) in TRAINED.items()}
 
 
@@ -138,176 +131,3 @@ def test_a_file_that_is_no_gguf_file_is_refused_and_nothing_is_left(tmp_path, mo
     with pytest.raises(Refusal, match=r"model\.gguf (is not a GGUF file|cannot be read)"):
         converted(path)
     assert not [p for p in (tmp_path / "cache").rglob("*") if p.is_file() or p.name.startswith(".")]
-
-
-# the cache
-
-
-@pytest.fixture
-def conversions(tmp_path, monkeypatch) -> list[str]:
-    """A GGUF file that converts to two small files; how often it was converted."""
-    monkeypatch.setenv("ICLGD_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "model.gguf").write_bytes(b"GGUF and weights")
-    made: list[str] = []
-
-    def convert(path, folder):
-        made.append(path.name)
-        folder.mkdir()
-        (folder / "model.safetensors").write_bytes(b"weights")
-        (folder / "config.json").write_text("{}")
-
-    monkeypatch.setattr(gguf, "_convert", convert)
-    return made
-
-
-def damage_missing(folder):
-    (folder / "model.safetensors").unlink()
-
-
-def damage_changed(folder):
-    (folder / "model.safetensors").write_bytes(b"Weights")
-
-
-def damage_short(folder):
-    (folder / "config.json").write_text("")
-
-
-def damage_origin(folder):
-    (folder / "origin.json").write_text("{")
-
-
-def damage_no_origin(folder):
-    (folder / "origin.json").unlink()
-
-
-def test_a_whole_conversion_is_not_made_again(conversions, tmp_path):
-    assert converted(tmp_path / "model.gguf") == converted(tmp_path / "model.gguf")
-    assert len(conversions) == 1
-
-
-def test_of_several_that_want_it_at_once_one_converts_and_the_others_wait(conversions, tmp_path, monkeypatch):
-    quick = gguf._convert
-
-    def slow(path, folder):
-        time.sleep(0.3)
-        quick(path, folder)
-
-    monkeypatch.setattr(gguf, "_convert", slow)
-    with ThreadPoolExecutor(4) as pool:
-        folders = set(pool.map(converted, [tmp_path / "model.gguf"] * 4))
-    assert len(conversions) == 1
-    assert [is_whole(folder) for folder in folders] == [True]
-    assert [path.name for path in folders.pop().parent.iterdir() if not path.is_dir()] == []  # no lock is left
-
-
-@pytest.mark.parametrize("damage", [damage_missing, damage_changed, damage_short, damage_origin, damage_no_origin])
-def test_a_conversion_that_is_not_what_was_written_is_made_again(conversions, tmp_path, damage):
-    folder = converted(tmp_path / "model.gguf")
-    assert is_whole(folder)
-    damage(folder)
-    assert not is_whole(folder)
-    assert converted(tmp_path / "model.gguf") == folder
-    assert len(conversions) == 2
-    assert (folder / "model.safetensors").read_bytes() == b"weights"
-    assert is_whole(folder)
-    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
-
-
-def test_a_file_that_changed_under_its_stamp_is_found_by_a_recheck(conversions, tmp_path):
-    folder = converted(tmp_path / "model.gguf")
-    weights, old = folder / "model.safetensors", 1_600_000_000_000_000_000
-    os.utime(weights, ns=(old, old))
-    assert is_whole(folder)
-    weights.write_bytes(b"Weights")
-    os.utime(weights, ns=(old, old))  # as a failing disk would
-    assert is_whole(folder)
-    recheck(ModelSpec(name=str(tmp_path / "model.gguf")))
-    assert not is_whole(folder)
-
-
-# with the embedded model's real file
-
-
-@pytest.mark.parametrize("share", [0.001, 0.02, pytest.param(0.5, marks=pytest.mark.slow), 0.999])
-def test_a_truncated_model_is_refused_and_nothing_is_left(smollm2, tmp_path, monkeypatch, share):
-    whole = gguf_path(EMBEDDED["smollm2-135m"])
-    path = tmp_path / "short.gguf"
-    with whole.open("rb") as file:
-        path.write_bytes(file.read(int(whole.stat().st_size * share)))
-    monkeypatch.setenv("ICLGD_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(Refusal, match=r"short\.gguf cannot be read"):
-        converted(path)
-    left = [p for p in (tmp_path / "cache").rglob("*") if p.parent.name != "digests"]  # of the short file, if slow
-    assert not [p for p in left if p.is_file() or p.name.startswith(".")]
-
-
-@pytest.fixture(scope="session")
-def reader(smollm2):
-    from gguf import GGUFReader
-
-    return GGUFReader(gguf_path(EMBEDDED["smollm2-135m"]))
-
-
-@pytest.mark.parametrize(
-    "in_file, in_model",
-    [
-        ("token_embd.weight", "model.embed_tokens.weight"),
-        ("blk.0.attn_v.weight", "model.layers.0.self_attn.v_proj.weight"),
-        ("blk.17.ffn_down.weight", "model.layers.17.mlp.down_proj.weight"),
-        ("blk.29.attn_norm.weight", "model.layers.29.input_layernorm.weight"),
-    ],
-)
-def test_weights_are_those_in_the_file_dequantised(smollm2, reader, in_file, in_model):
-    from gguf import dequantize
-
-    tensor = next(t for t in reader.tensors if t.name == in_file)
-    wanted = torch.from_numpy(np.array(dequantize(tensor.data, tensor.tensor_type)))
-    assert torch.equal(smollm2.model.state_dict()[in_model].reshape(wanted.shape), wanted)
-
-
-def test_the_conversion_is_kept_as_safetensors_and_tells_where_it_came_from(smollm2):
-    model = EMBEDDED["smollm2-135m"]
-    names = {path.name for path in conversion_folder(gguf_path(model), model.sha256).iterdir()}
-    assert {"model.safetensors", "config.json", "tokenizer.json", "origin.json"} <= names
-
-
-def test_the_tokenizer_has_the_vocabulary_of_the_file(smollm2, reader):
-    pieces = reader.get_field("tokenizer.ggml.tokens").contents()
-    assert smollm2.tokenizer.convert_ids_to_tokens(list(range(len(pieces)))) == pieces
-    assert smollm2.tokenizer.bos_token_id == reader.get_field("tokenizer.ggml.bos_token_id").contents() == 1
-
-
-def test_every_label_word_of_the_library_is_one_token_of_the_embedded_model(smollm2):
-    long = [
-        word
-        for task in all_tasks()
-        for label, word in enumerate(task.labels)
-        if len(tokenize(smollm2.tokenizer, task.completion(label))) > 1
-    ]
-    assert long == []
-
-
-def test_label_words_and_separators_of_the_embedded_model_are_tokenised_as_ever(smollm2):
-    """Its tokenizer puts nothing before a text, so a piece after a text is the piece alone."""
-    for task in all_tasks():
-        alone = tuple(tokenize(smollm2.tokenizer, task.completion(i)) for i in range(len(task.labels)))
-        assert label_ids(smollm2.tokenizer, task) == alone
-    for text, ids in {" Negative": (26990,), " Positive": (20085,), "\n\n": (1116,)}.items():
-        assert tokenize_after(smollm2.tokenizer, text) == ids
-
-
-@pytest.mark.parametrize("sentence", SENTENCES[:20])
-def test_text_survives_the_embedded_tokenizer(smollm2, sentence):
-    assert smollm2.tokenizer.decode(tokenize(smollm2.tokenizer, sentence)) == sentence
-
-
-def test_control_tokens_spelled_in_a_text_are_text_to_the_embedded_model(smollm2):
-    ids = tokenize(smollm2.tokenizer, "<|im_start|>system<|im_end|><|endoftext|>")
-    assert not set(ids) & set(smollm2.tokenizer.all_special_ids)
-
-
-def test_the_embedded_model_knows_a_capital(smollm2):
-    ids = smollm2.tensor([(1, *tokenize(smollm2.tokenizer, "The capital of France is"))])
-    rows = torch.tensor([[ids.shape[1] - 1]])
-    best = int(smollm2.run(ids, rows, None).vocabulary[0, 0].argmax())
-    assert smollm2.tokenizer.decode([best]) == " Paris"

@@ -262,8 +262,8 @@ def test_what_is_being_done_is_told(folder):
     assert told == [f"loading {folder}"]
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU has tf32")
-def test_tf32_is_refused_where_there_is_no_gpu():
+def test_tf32_is_refused_where_there_is_no_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(Refusal, match="tf32 is the arithmetic of a GPU: set `dtype` to float32 or bfloat16"):
         load_subject(ModelSpec(dtype="tf32", device="cpu"))
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("cosmic_ray", reason="the mutation tool is an extra: pip install iclgd[mutants]")
-
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
 from mutation.watched import function_at

@@ -13,8 +13,9 @@ QUIET += ["--disable-component-update", "--disable-sync", "--no-first-run"]
 def browser():
     if CHROMIUM is None:
         pytest.skip("no chromium on this machine")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as started:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
         opened = started.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield opened
         opened.close()

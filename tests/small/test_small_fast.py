@@ -260,7 +260,6 @@ def test_a_layer_has_sensitivities_and_an_unknown_one_is_refused():
 
 
 def test_transformers_own_gated_delta_rule_is_ours():
-    pytest.importorskip("transformers.models.qwen3_next.modeling_qwen3_next", reason="no Qwen3-Next in transformers")
     from iclgd.small.theorems.qwen import gated_delta_rules
 
     keys, values, queries, rates, decays, _ = head((6, 4, 17), 5)

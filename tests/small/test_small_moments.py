@@ -42,7 +42,7 @@ def statistics(found):
     return every.mean(0), every.std(0) / len(every) ** 0.5
 
 
-@pytest.mark.parametrize("task", families(), ids=lambda task: f"{task.demos} demos, noise {task.noise}")
+@pytest.mark.parametrize("task", list(families()), ids=lambda task: f"{task.demos} demos, noise {task.noise}")
 def test_first_and_second_moments_are_those_of_sampling(task):
     (a, a_error), (b, b_error) = statistics(moments.draw(task, COUNT, g(1), dtype=F64)), statistics(sampled(task, 2))
     error = (a_error**2 + b_error**2).sqrt()

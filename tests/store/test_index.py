@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -12,8 +13,6 @@ from iclgd.spec import EpisodeSpec
 from iclgd.store import index as module
 from iclgd.store.cells import Store
 from iclgd.store.index import FILE, opened
-
-duckdb = pytest.importorskip("duckdb")
 
 
 def write(store: Store, seed: int, value: float) -> str:

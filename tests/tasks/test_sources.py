@@ -37,7 +37,7 @@ def write(path, rows=ROWS):
             writer.writeheader()
             writer.writerows(rows)
     else:
-        pyarrow = pytest.importorskip("pyarrow")
+        import pyarrow
         import pyarrow.parquet as parquet
 
         parquet.write_table(pyarrow.Table.from_pylist(rows), path)
@@ -198,7 +198,7 @@ def test_a_split_column_is_obeyed_and_checked(tmp_path):
 @pytest.fixture
 def hub(monkeypatch):
     """A `datasets` module that gives the rows put into it and remembers what it was asked for."""
-    module, module.asked, module.rows = ModuleType("datasets"), [], []  # type: ignore[attr-defined]
+    module, module.asked, module.rows = ModuleType("datasets"), [], []
 
     def load_dataset(path, config, split):
         module.asked.append((path, config, split))
@@ -206,7 +206,7 @@ def hub(monkeypatch):
             raise ConnectionError("no network")
         return module.rows
 
-    module.load_dataset = load_dataset  # type: ignore[attr-defined]
+    module.load_dataset = load_dataset
     monkeypatch.setitem(sys.modules, "datasets", module)
     monkeypatch.delenv("ICLGD_DATA", raising=False)
     return module

@@ -113,8 +113,8 @@ def unloadable() -> list[tuple[str, str]]:
 def show_command(name: str, form: Form) -> None:
     """One claim in full: sentence, source, evidence, cells, the command that repeats it, BibTeX."""
     claim = CLAIMS[name]
-    shown = lambda: in_full(claim, min(window() or WIDTH, WIDTH), drawn_by(claim))  # noqa: E731
-    form.tell(plain(of_kept(claim)), shown, claim.stands)
+    width = min(window() or WIDTH, WIDTH)
+    form.tell(plain(of_kept(claim)), lambda: in_full(claim, width, drawn_by(claim)), claim.stands)
 
 
 @command.command("page")

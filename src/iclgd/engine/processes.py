@@ -143,7 +143,7 @@ def _serve(pipe: Connection, log: Connection, setting: Setting) -> None:
 
     for stream in (1, 2):
         os.dup2(log.fileno(), stream)
-    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False, buffering=1)  # noqa: SIM115  for good
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's, which ends this process
     threading.Thread(target=_end_with_the_driver, daemon=True).start()

@@ -51,7 +51,7 @@ def _fields(properties: dict[str, Any]) -> dict[str, Any]:
 class _Lenient(GenerateJsonSchema):
     """What has no schema (a learner with its options) may be anything here; the file is checked when it is read."""
 
-    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  pydantic declares it so
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
         return {}

@@ -1,6 +1,7 @@
 """Nulls that learn nothing: random directions, the papers' uniform numbers, another query's update, weight noise."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -93,5 +94,4 @@ class WeightNoise(Null):
                 noise = slot.restrict(normal(shape, bench.seed * len(slots) + place, device).float())
                 slot.descend(noise * (added.norm().to(device) / noise.norm()), -1.0)
             predictor = Predictor(bench.subject, bench.subject.encode(bench.prompts.bos))
-            told = lambda done: bench.progress("weight noise", done)  # noqa: E731
-            return predictor.trace(bench.prompts, bench.batch, told)
+            return predictor.trace(bench.prompts, bench.batch, partial(bench.progress, "weight noise"))

@@ -1,76 +1,15 @@
-"""Every table and figure of a comparison, from numbers that are the same in all queries and layers of a draw.
-
-Two tasks, three draws .01 apart, four learners .1 apart; Student's t of three draws makes every interval ± .025.
-"""
+"""Every table of a comparison, from planted numbers."""
 
 import numpy as np
 import pytest
-from planted_compare import QUERIES, likeness, planted
+from planted_compare import QUERIES, planted
+from planted_tables import FIELDS, HALF, LEVEL, plant
 
 from iclgd.lab import Cell
 from iclgd.labs.compare.evidence import Evidence
-from iclgd.labs.compare.figures import draw_alpha, draw_gradients, draw_layers, drawings
 from iclgd.labs.compare.page import page, what
-from iclgd.labs.compare.sweeps import draw_rates, draw_sizes, last, size_of, swept
+from iclgd.labs.compare.sweeps import last, size_of, swept
 from iclgd.results import Array, array
-
-LEVEL = {"gd 0.01": 0.1, "gd 0.1": 0.2, "lcgd 0.01": 0.3, "lcgd 0.1": 0.4}
-TASKS = {"sentiment": 0.0, "kinds": 0.2}
-FIELDS = {
-    "task": "sentiment,kinds",
-    "learners": "gd,lcgd",
-    "rates": "0.01,0.1",
-    "seeds": 3,
-    "nulls": "other-query,wrong-labels",
-    "metrics": "accuracy,calibrated,contextual,SimAOU,SimAM_delta,contrast-AOU,label-share,tau,agreement",
-}
-HALF = 4.302652729911275 * 0.01 / 3**0.5
-
-
-def right(share: float, **labels: str) -> Array:
-    return array((np.arange(QUERIES) < round(share * QUERIES)).astype(float), "query", **labels)
-
-
-def plant(cell: Cell, random: np.random.Generator) -> list[Array]:
-    task, seed = TASKS[str(cell.labels["task"])], int(cell.labels["seed"])
-    wobble = 0.01 * (seed - 1)
-
-    def same(mean: float, **labels: str) -> Array:
-        return likeness(mean + task + wobble, random, spread=0, **labels)
-
-    if "versus" in cell.labels:
-        return [same(LEVEL[str(cell.labels["learner"])] / 2, metric="alpha")]
-    if "learner" not in cell.labels:
-        found = [right(share, metric="accuracy", learner=name) for name, share in (("zero-shot", 0.4), ("icl", 0.8))]
-        found += [right(0.6, metric="contextual", learner="icl"), same(0.05, metric="label-share", learner="icl")]
-        found += [right(0.3, metric="accuracy", learner="icl", null="wrong-labels")]
-        return [*found, same(0.5, metric="SimAOU", learner="icl", floor="other precision")]
-    level, first = LEVEL[str(cell.labels["learner"])], cell.labels["init"] == "trained"
-    level -= 0 if first else 0.05
-    found = [
-        right(0.5 + level, metric="accuracy"),
-        right(0.5 + level / 2, metric="calibrated"),
-        right(0.7, metric="agreement"),
-        same(level, metric="SimAOU"),
-        same(level / 2, metric="SimAM_delta"),
-        same(level / 4, metric="tau"),
-        array([3, 4, 5, 10], "count", quantity="Rec2FTP"),
-    ]
-    if first:
-        found += [
-            same(level + 0.3, metric="contrast-AOU"),
-            same(0.1, metric="label-share"),
-            same(0.01, metric="SimAOU", null="other-query"),
-            same(0.02, metric="contrast-AOU", null="other-query"),
-            same(0.03, metric="SimAOU", null="wrong-labels"),
-            right(0.2, metric="accuracy", null="wrong-labels"),
-            same(0.6, metric="SimAOU", floor="other precision"),
-            array([9.0, 8, 7, 6, 5, 4, 1 - level, 3 - level], "step", quantity="loss"),
-            array([3.0 / level, 4.0 / level], "part", quantity="weight change"),
-            array([0.9, np.nan, 0.8], "part", quantity="weight change, right and wrong labels"),
-            array([[1.0, 10.0], [0.0, 100 * level]], "layer", "demo", quantity="gradient norm"),
-        ]
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +24,6 @@ def tables(comparison):
 
 def texts(table, row: str, place: int = 0) -> list[str]:
     return [line for line in table.texts() if line[0] == row][place][1:]
-
-
-def lines(axes) -> dict[str, list[float]]:
-    return {str(line.get_label()): np.round(line.get_ydata(), 6).tolist() for line in axes.get_lines()}
-
-
-# tables
 
 
 def test_a_tasks_table_has_learners_the_best_nulls_untrained_models_and_the_floor(tables):
@@ -264,66 +196,3 @@ def test_tasks_that_differ_in_size_are_said_by_their_range():
     for place, result in enumerate(comparison.study.results.values()):
         result.facts["queries"], result.facts["demonstrations"] = 10 * min(place + 1, 3), min(place + 2, 6)
     assert what(comparison).endswith("k = 2 to 6 · 3 seeds × 10 to 30 queries · float32")
-
-
-# figures
-
-
-def test_layers_are_drawn_for_the_rate_that_the_answer_speaks_of_with_its_untrained_model_and_null(comparison):
-    first, second = draw_layers(comparison, "label").axes
-    found = lines(first)
-    assert found["gd 0.1"] == [0.4] * 3
-    assert found["lcgd 0.1, random weights"] == [0.55] * 3
-    assert found["gd: another query's update"] == [0.21] * 3
-    assert "gd 0.01" not in found
-    assert lines(second)["lcgd 0.1"] == [0.4] * 3
-    assert (first.get_ylabel(), second.get_ylabel()) == ("cosine with the update of reading", "")
-    assert first.get_lines()[0].get_xdata().tolist() == [0, 1, 2]
-    assert lines(draw_layers(comparison, "prompt").axes[0])["gd 0.1"] == [0.3] * 3
-    assert [line.get_color() for line in first.get_lines()[:4]].count(first.get_lines()[0].get_color()) == 3
-
-
-def test_alpha_is_drawn_by_task_with_its_interval_pairs_side_by_side(comparison):
-    (axes,) = draw_alpha(comparison).axes
-    one, low, high, two, *_ = axes.get_lines()
-    assert one.get_xydata() == pytest.approx(np.array([[-0.06, 0.15], [0.94, 0.35]]))
-    assert two.get_xydata() == pytest.approx(np.array([[0.06, 0.2], [1.06, 0.4]]))
-    assert low.get_ydata()[0] == pytest.approx(0.15 - HALF, abs=1e-3)
-    assert high.get_ydata()[0] == pytest.approx(0.15 + HALF, abs=1e-3)
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["sentiment", "kinds"]
-
-
-def test_gradients_are_drawn_of_the_first_task_and_draw_without_those_that_are_zero(comparison):
-    gd, lcgd, *_ = draw_gradients(comparison).axes
-    assert gd.get_title(loc="left") == "gd 0.1 on sentiment"
-    assert gd.images[0].get_array().tolist() == [[1, 10], [None, 20]]
-    assert gd.images[0].get_clim() == (1, 20)
-    assert lcgd.images[0].get_clim() == (1, 40)
-
-
-def test_rates_are_drawn_from_the_slowest_with_what_stands_beside_them(comparison):
-    one, _, contrast, accuracy = draw_rates(comparison).axes
-    assert lines(one)["gd"] == [0.2, 0.3]
-    assert lines(one)["lcgd: another query's update"] == [0.11, 0.11]
-    assert lines(one)["gd: itself, in wider precision"] == [0.7, 0.7]
-    assert lines(contrast)["lcgd"] == [0.7, 0.8]
-    assert lines(accuracy)["gd, accuracy"] == [0.6, 0.7]
-    assert lines(accuracy)["lcgd, calibrated"] == [0.666667, 0.7]
-    assert (lines(accuracy)["zero-shot"][0], lines(accuracy)["icl"][0]) == (0.4, 0.8)
-    assert one.get_lines()[0].get_xdata().tolist() == [0.01, 0.1]
-    titles = [axes.get_title(loc="left") for axes in draw_rates(comparison).axes]
-    assert titles == ["SimAOU", "SimAM_Δ", "contrast, outputs", "accuracy"]
-
-
-def test_sizes_are_drawn_from_the_smallest_change(comparison):
-    grid = draw_sizes(comparison).axes
-    assert [axes.get_title(loc="left") for axes in grid] == ["SimAOU", "SimAM_Δ", "contrast, outputs"]
-    assert [axes.get_xscale() for axes in grid] == ["log"] * 3
-    assert grid[0].get_lines()[0].get_xydata() == pytest.approx(np.array([[25, 0.3], [50, 0.2]]))
-
-
-def test_figures_are_those_that_there_are_numbers_for():
-    bare = planted(lambda cell, random: [], **{**FIELDS, "metrics": "accuracy", "learners": "gd", "rates": "0.1"})
-    assert list(drawings(bare)) == []
-    two = planted(lambda cell, random: [], **{**FIELDS, "metrics": "accuracy", "learners": "gd"})
-    assert list(drawings(two)) == ["rates"]

@@ -25,7 +25,7 @@ def study(counts: tuple[int, ...] = (1, 2), **changes: object) -> Study:
                 "split": [[0.0 if split == "own" else np.inf] * 2] * 2,
                 "bound": [[bound[0]] * 2, [bound[1]] * 2],
                 "gap": [[gap[0]] * 2, [gap[1], gap[1] + 1]],
-            } | {n: v for (s, n), v in changes.get("values", {}).items() if s == split}  # type: ignore[attr-defined]
+            } | {n: v for (s, n), v in changes.get("values", {}).items() if s == split}
             for name, rows in values.items():
                 found = np.array(rows)[: len(counts), None]
                 arrays.append(array(found, *AXES, quantity=name, split=split, coordinates={"demonstrations": counts}))
@@ -74,7 +74,7 @@ def test_heads_that_see_nothing_are_counted_and_left_out() -> None:
     nothing = {(split, name): [[1.0, np.nan], [1.0, np.nan]] for split in ("own", "best") for name in ("bound", "gap")}
     shown = page(study(values=nothing))
     assert "1 head with no demonstration in view left out." in shown.sections[0].text
-    assert shown.sections[1].table.texts()[1][3:] == ["10", "10"]  # type: ignore[union-attr]
+    assert shown.sections[1].table.texts()[1][3:] == ["10", "10"]
     assert "left out" not in page(study()).sections[0].text
     everything = {key: [[np.nan] * 2] * 2 for key in nothing}
     assert page(study(values=everything)).answer.startswith("No head sees both")

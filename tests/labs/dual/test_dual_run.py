@@ -71,7 +71,7 @@ def test_more_queries_run_only_what_is_new_and_more_than_there_are_run_nothing(
     assert run("check", CheckSpec(**given, queries=3), tmp_path, subject).fresh == 2
     there = len(load_episode(task, CheckSpec(**given, queries=999).episode_spec(0)).queries)
     queries = [cell.spec for cell in CheckSpec(**given, queries=there + 3).cells()][there - 1 :]
-    keys = {str(runs.asked(spec, Tools())[1]) for spec in queries}  # type: ignore[arg-type]
+    keys = {str(runs.asked(spec, Tools())[1]) for spec in queries}
     assert keys == {"0", "None"}
 
 
@@ -192,7 +192,7 @@ def test_a_cell_of_train_is_the_curve_of_its_seed(tmp_path: Path) -> None:
     study = run("train", spec, tmp_path)
     task = find_task("exponential", 4, 6)
     members = [(seed, Source(task, task)) for seed in (3, 5)]
-    wanted = curves(members, spec.arms[0].make(), spec.cells()[0].spec.recipe)  # type: ignore[attr-defined]
+    wanted = curves(members, spec.arms[0].make(), spec.cells()[0].spec.recipe)
     found = study.stack("seed", [3, 5], quantity="loss", arm="negative k=2")
     assert np.array_equal(found, wanted.T.double())
     constant = study.stack("seed", [3, 5], quantity="reference", learner="best constant")
@@ -222,12 +222,12 @@ def test_running_one_cell_is_training_it_alone() -> None:
 
 def test_a_language_is_tested_on_words_that_were_not_shown() -> None:
     spec = TrainSpec(languages="a*bc*", arms="plain", seeds="0,", dx=4).cells()[0].spec
-    words = spec.words()  # type: ignore[attr-defined]
+    words = spec.words()
     assert words.language == "a*bc*"
     made: list[Any] = []
     tools = Tools()
     source = tools.shared(("words", words), lambda: _source(words, made))
-    assert training.source_of(spec, tools) is source  # type: ignore[arg-type]
+    assert training.source_of(spec, tools) is source
     shown, tried = (
         {tuple(row) for row in part.codes.flatten(0, 3).tolist() if any(row)} for part in (source.train, source.test)
     )

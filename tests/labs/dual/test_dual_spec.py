@@ -61,9 +61,9 @@ def test_defaults_that_depend_on_the_task_are_written_out() -> None:
     words = TrainSpec(languages="a*bc*,random")
     assert (words.tasks, words.k) == ((), 20)
     cells: dict[Any, Spec] = {cell.labels["task"]: cell.spec for cell in words.cells()}
-    assert [cells[name].max_length for name in ("a*bc*", "random")] == [12, 8]  # type: ignore[attr-defined]
-    assert all(cell.spec.max_length is None for cell in TrainSpec().cells())  # type: ignore[attr-defined]
-    assert TrainSpec(languages="a*bc*", max_length=6).cells()[0].spec.words().max_length == 6  # type: ignore[attr-defined]
+    assert [cells[name].max_length for name in ("a*bc*", "random")] == [12, 8]
+    assert all(cell.spec.max_length is None for cell in TrainSpec().cells())
+    assert TrainSpec(languages="a*bc*", max_length=6).cells()[0].spec.words().max_length == 6
     again = TrainSpec.of(words.model_dump(mode="json"))
     assert again == words
 
@@ -74,13 +74,13 @@ def test_the_comma_of_an_expression_separates_no_languages() -> None:
 
 def test_a_cells_words_are_those_of_its_seed() -> None:
     spec = TrainSpec(languages="a*bc*", alphabet="abcd", dx=4, seeds="7,")
-    words = spec.cells()[0].spec.words()  # type: ignore[attr-defined]
+    words = spec.cells()[0].spec.words()
     assert (words.seeds, words.dims, words.k, words.alphabet) == ((7,), 4, 20, "abcd")
 
 
 def test_the_recipe_of_a_cell_is_what_was_asked() -> None:
     given = {"epochs": 3, "steps": 4, "batch": 5, "rate": 0.25, "episodes": 6}
-    recipe = TrainSpec(**given).cells()[0].spec.recipe  # type: ignore[attr-defined]
+    recipe = TrainSpec(**given).cells()[0].spec.recipe
     assert {name: getattr(recipe, name) for name in given} == given
 
 

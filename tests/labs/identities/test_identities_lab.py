@@ -50,6 +50,6 @@ def test_another_seed_gives_other_inputs():
         assert IDENTITIES[name](0) == IDENTITIES[name](0)
 
 
-@pytest.mark.parametrize("name", IDENTITIES)
+@pytest.mark.parametrize("name", list(IDENTITIES))
 def test_an_identity_has_a_sentence(name):
     assert IDENTITIES[name].__doc__

@@ -4,33 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from language_studies import planted, planted_study, study_of
+from language_studies import planted_study
+from planted_learners import READS, entry, everyone, learner
 from scipy import stats
 
 from iclgd.labs.languages.measures import BYPASS, TRAINED
 from iclgd.labs.languages.page import over_seeds, page
-from iclgd.labs.languages.page_all import page_all
-from iclgd.labs.languages.reading import readings
-from iclgd.labs.languages.spec import AllSpec
 from iclgd.results import array
-
-READS = {"accuracy": [0.9, 0.92, 0.94], ("accuracy", True): [0.5, 0.51, 0.49], "loss": 0.1}
-
-
-def learner(mse, accuracy=0.8, cosine=0.9, correlation=0.7, loss=0.2):
-    """Shuffled, every number is a tenth less, so that the two cannot be mistaken for each other."""
-    plain = {"accuracy": accuracy, "cosine": cosine, "correlation": correlation, "mse": mse}
-    less = {(n, True): np.subtract(v, 0.1).tolist() for n, v in plain.items()}
-    return plain | less | {"loss": loss}
-
-
-def everyone(layers=READS, near=(0.01, 0.012, 0.011), far=(0.3, 0.31, 0.29)):
-    return {
-        TRAINED: layers,
-        "gd": learner(list(far), cosine=0.3),
-        "preconditioned gd": learner(list(near), cosine=0.99),
-        "no context": learner([0.5, 0.5, 0.5], cosine=0.1),
-    }
 
 
 def half(values):
@@ -121,11 +101,6 @@ def test_one_seed_decides_nothing():
     assert study.page.sections[0].text.startswith("1 seed: no interval over draws.")
 
 
-def entry(table, row, column):
-    rows = {line[0]: line for line in table.rows}
-    return rows[row][list(table.header).index(column)]
-
-
 def test_every_number_stands_in_its_row_and_column():
     shown = page(planted_study(everyone()))
     first = shown.table("Learners")
@@ -200,117 +175,6 @@ def test_the_title_says_what_was_run():
     assert page(planted_study(everyone(), k=6, episodes=50)).subtitle == (
         "((a|b)c)* · fixed labels · complement · pca · one LSA layer · k = 6 · 3 seeds × 50 episodes"
     )
-
-
-# the whole study
-
-
-def whole(change=lambda setting, learners: learners):
-    """Every setting with the same numbers, except for what ``change`` makes of them."""
-    spec = AllSpec(seeds=3)
-    by_name = {str(setting.where()): setting for setting in spec.settings()}
-    results = []
-    for cell in spec.cells():
-        where = {name: value for name, value in cell.labels.items() if name != "seed"}
-        setting = by_name[str(where)]
-        learners = everyone()
-        if setting.layers == 2:
-            learners = {f"{n} ×2" if "gd" in n else n: row for n, row in learners.items()}
-        if setting.end_to_end:
-            learners["gd on learned features"] = learner([0.2, 0.2, 0.2], cosine=0.55)
-            learners.pop("preconditioned gd")
-        more = ()
-        if setting.layers == 1 and not setting.end_to_end:
-            more = [array(0.999, part="weights", quantity="cosine to the best preconditioner")]
-        results.append(planted(cell.labels["seed"], change(setting, learners), more=more))
-    return study_of(spec, results, "languages all")
-
-
-def test_the_whole_study_counts_settings_by_their_intervals():
-    answer = page_all(whole()).answer
-    assert answer == (
-        "With fixed labels the layers are shown to read them in 24 of 24 settings; with a sign or a language drawn for "
-        "each episode preconditioned gd predicts most alike in 27 of 33 settings."
-    )
-
-
-def test_settings_where_nothing_is_shown_are_not_counted():
-    still = {"accuracy": [0.9, 0.9, 0.9], ("accuracy", True): [0.9, 0.91, 0.87], "loss": 0.1}
-
-    def change(setting, learners):
-        far = {name: learner([0.3, 0.1, 0.2]) for name in learners if name != TRAINED}
-        return {TRAINED: still} | far
-
-    answer = page_all(whole(change)).answer
-    assert "in 0 of 24 settings" in answer
-    assert "no learner is shown to predict most alike in any of 33 settings" in answer
-
-
-def test_the_whole_studys_tables_have_every_setting_and_number():
-    shown = page_all(whole())
-    assert shown.subtitle == "57 settings · seeds 0, 1, 2"
-    fixed = shown.table("Fixed labels: is anything learned in context?")
-    assert len(fixed.rows) == 24
-    name = "a*bc* · random · autoencoder · fixed"
-    assert entry(fixed, name, "accuracy").value == pytest.approx(0.92)
-    assert entry(fixed, name, "less, shuffled").value == pytest.approx(0.42)
-    near = shown.table("Fixed labels: what the layers are near to")
-    assert entry(near, name, "largest difference of a seed").value == pytest.approx(0.45)
-    assert entry(near, name, "labels shuffled").value == pytest.approx(0.5)
-    assert entry(near, name, "cos no context").value == pytest.approx(0.1)
-    assert entry(near, name, "MSE no context").value == pytest.approx(0.5)
-    assert entry(near, name, "cos gd").value == pytest.approx(0.3)
-    assert entry(near, name, "MSE gd").value == pytest.approx(0.3)
-    which = shown.table("Sign or language drawn: which gradient descent?")
-    assert len(which.rows) == 33
-    two = "a*bc* · complement · pca · sign · 2 layers"
-    assert entry(which, two, "cos gd").value == pytest.approx(0.3)
-    assert entry(which, two, "cos precond. gd").value == pytest.approx(0.99)
-    assert entry(which, "a*bc* · complement · end-to-end · sign", "cos precond. gd") == ""
-    drawn = shown.table("Sign or language drawn: with shuffled labels, and matrices")
-    assert entry(drawn, "a*bc* · complement · end-to-end · sign", "cos learned features").value == pytest.approx(0.55)
-    assert entry(drawn, two, "cos A, best A") == ""
-    one = "a*bc* · edits · pca · sign"
-    assert entry(drawn, one, "cos A, best A").value == pytest.approx(0.999)
-    assert entry(drawn, one, "accuracy").value == pytest.approx(0.92)
-    assert entry(drawn, one, "shuffled").value == pytest.approx(0.5)
-    assert entry(drawn, one, "shuffled: cos gd").value == pytest.approx(0.2)
-    assert entry(drawn, one, "shuffled: cos precond. gd").value == pytest.approx(0.89)
-    assert entry(drawn, one, "MSE gd").value == pytest.approx(0.3)
-    assert entry(drawn, one, "MSE precond. gd").value == pytest.approx(0.011)
-    accuracy = shown.table("Accuracy of every learner")
-    assert list(accuracy.header)[1] == TRAINED
-    assert len(accuracy.rows) == 57
-    assert entry(accuracy, two, "gd").value == pytest.approx(0.8)
-    cosines = shown.table("Cosine of every learner's sensitivities")
-    assert TRAINED not in cosines.header
-    assert entry(cosines, one, "gd").value == pytest.approx(0.3)
-    assert entry(shown.table("Correlation of every learner's predictions"), one, "gd").value == pytest.approx(0.7)
-
-
-def test_names_of_settings_say_what_is_unusual():
-    names = [setting.name() for setting in AllSpec().settings()]
-    assert names[0] == "a*bc* · random · autoencoder · fixed"
-    assert "a*bc* · complement · pca · fixed · gd start" in names
-    assert "(abc?)* · complement · autoencoder · sign · random start" in names
-    assert "random · complement · pca · language · length 8" in names
-    assert "random · complement · pca · language" in names
-    assert names.count("((a|b)c)* · complement · pca · sign · 2 layers") == 1
-    assert len(set(names)) == 57
-
-
-def test_a_setting_finds_its_own_seeds_in_their_order():
-    def change(setting, learners):
-        return learners | {"gd": learner([0.1, 0.2, 0.3] if setting.negatives == "edits" else [0.7, 0.8, 0.9])}
-
-    for reading in readings(whole(change)):
-        if reading.setting.layers == 1:
-            expected = [0.1, 0.2, 0.3] if reading.setting.negatives == "edits" else [0.7, 0.8, 0.9]
-            assert reading.of("gd", "mse").tolist() == expected
-            assert reading.called("gd") == "gd"
-        else:
-            assert reading.called("preconditioned gd") == "preconditioned gd ×2"
-        assert reading.called("ridge") == ""
 
 
 def test_the_automaton_has_every_symbol_of_the_alphabet_that_was_asked_for():

@@ -8,7 +8,7 @@ from io import StringIO
 
 import pytest
 
-import iclgd.labs  # noqa: F401
+import iclgd.labs  # noqa: F401  registers the labs
 from iclgd.cli import main
 from iclgd.labs.linear.run import together
 from iclgd.labs.linear.spec import OptimumSpec, TrainSpec

@@ -1,82 +1,16 @@
-"""Planted results give the right sentence, table entries and pictures."""
+"""Planted results give the right sentence and table entries."""
 
 import math
 
-import numpy as np
 import pytest
+from planted_linear import SHIFTS, study
 
-from iclgd.labs.linear import figures, page
-from iclgd.labs.linear.spec import OptimumSpec, TrainSpec
-from iclgd.metrics.functions import Likeness
-from iclgd.report.figures import COLOURS
-from iclgd.results import Result, array
+from iclgd.labs.linear import page
+from iclgd.labs.linear.spec import OptimumSpec
+from iclgd.results import Result
 from iclgd.study import Study
 
-METRICS = {"metric": Likeness._fields}
-STEPS = {"step": (0, 10, 20)}
-SHIFTS = {"input scale": (0.5, 2.0), "label scale": (1.0, 5.0), "law": ("normal", "sphere"), "random labels": (0, 3)}
 T3 = 4.302652729911275  # Student's t, 97.5%, two degrees of freedom
-
-
-def planted(seed, spd=(0.1, 0.5), losses=(0.30, 0.29, 0.35, 0.5)):
-    """One seed's result; ``spd`` are the distances to gd ×1 and ridge, ``losses`` of trained, gd ×1, ridge, zero."""
-    wobble = 0.01 * (seed - 1)
-    trained, *others = losses
-    arrays = [array(trained + wobble, quantity="loss", learner="trained")]
-    arrays.append(
-        array(
-            [0.9 + wobble, 0.6, trained + wobble], "step", coordinates=STEPS, quantity="loss by step", learner="trained"
-        )
-    )
-    for i, (name, own) in enumerate(zip(("gd ×1", "ridge", "zero"), others, strict=True)):
-        distance = (*spd, 0.9)[i] + wobble
-        alike = [0.99 - 0.1 * i + wobble, 1.0 + i, 2.0 + i, distance, 3.0 + i]
-        arrays += [
-            array(own, quantity="loss", learner=name),
-            array(alike, "metric", coordinates=METRICS, quantity="likeness", learner=name),
-            array(
-                [[0.01 + i + wobble, 1, 4.0], [0.5, 1, 3.0], [0.9, 1, 2.0]],
-                "step",
-                "metric",
-                coordinates=STEPS | {"metric": Likeness._fields[:3]},
-                quantity="likeness by step",
-                learner=name,
-            ),
-        ]
-    arrays.append(array(0.2875, quantity="risk", learner="gd ×1"))
-    for j, (kind, values) in enumerate(SHIFTS.items()):
-        for i, name in enumerate(("trained", "gd ×1", "ridge", "zero")):
-            shifted = [1.0 + j + 10 * i + wobble * (i == 0), 2.0 + j + 10 * i]
-            arrays.append(
-                array(
-                    shifted, "value", coordinates={"value": values}, quantity="shifted loss", shift=kind, learner=name
-                )
-            )
-    arrays += [
-        array(0.6 + wobble, quantity="rate / N", learner="trained"),
-        array(0.61, quantity="rate / N", learner="gd ×1"),
-        array(0.05 + wobble, quantity="weight distance", learner="gd"),
-        array(0.04 + wobble, quantity="weight distance", learner="preconditioned"),
-        array(0.295 + wobble, quantity="half-way loss"),
-    ]
-    for side, value in (("learned", 1.5 + seed), ("constructed", 1.0)):
-        for matrix, scale in (("qk", 1), ("pv", -6)):
-            arrays.append(
-                array(value * scale * np.eye(3), "row", "column", quantity="weights", side=side, matrix=matrix)
-            )
-    layers = np.zeros((2, 4, 5))
-    layers[0, :, 3] = [4.0, 1.0 + wobble, 3.0, 2.0]
-    layers[1, :, 3] = [0.5 + wobble, 1.0, 5.0, 2.0]
-    places = {"layer": (1, 2), "learner": ("a", "b", "c", "d")} | METRICS
-    arrays.append(array(layers, "layer", "learner", "metric", coordinates=places, quantity="likeness by layer"))
-    return Result({}, arrays)
-
-
-def study(seeds=3, **change):
-    spec = TrainSpec.of({"dx": 2, "k": 4, "learners": "gd,ridge", "seeds": seeds})
-    cells = spec.cells()
-    keys = [str(cell.spec.seed) for cell in cells]
-    return Study("linear train", spec, cells, keys, {key: planted(int(key), **change) for key in keys})
 
 
 def entry(table, row, column):
@@ -187,99 +121,6 @@ def test_the_page_says_what_was_run_and_has_its_sections():
     assert [section.title for section in shown.sections] == titles
     assert list(shown.drawings) == ["training", "weights", "shifts", "learners"]
     assert "no interval: 1 seed" in page.page(study(seeds="1,")).sections[0].text
-
-
-# pictures
-
-
-def line(axes, label):
-    (found,) = [one for one in axes.lines if one.get_label() == label]
-    return found
-
-
-def test_the_picture_of_training_draws_means_ranges_and_references():
-    left, middle, right = figures.training(study()).axes
-    trained = line(left, "trained")
-    assert list(trained.get_xdata()) == [0, 10, 20]
-    assert trained.get_ydata() == pytest.approx([0.9, 0.6, 0.3])
-    assert [line(left, name).get_ydata()[0] for name in ("gd ×1", "ridge", "zero")] == [0.29, 0.35, 0.5]
-    low, high = left.collections[0].get_paths()[0].get_extents().get_points()[:, 1]
-    assert (low, high) == pytest.approx((0.29, 0.91))
-    assert middle.lines[0].get_ydata() == pytest.approx([0.01, 0.5, 0.9])
-    assert middle.lines[0].get_color() == line(left, "gd ×1").get_color()
-    assert middle.get_ylim() == pytest.approx((2 * 0.9 - 1.05, 1.005))
-    assert right.lines[0].get_ydata() == pytest.approx([4, 3, 2])
-    assert right.get_yscale() == "log"
-    assert left.get_yscale() == "linear"
-
-
-def test_the_picture_of_weights_lays_constructed_beside_learned_of_the_first_seed():
-    panels = [axes for axes in figures.weights(study()).axes if axes.images]
-    values = [axes.images[0].get_array()[0, 0] for axes in panels]
-    assert values == [1.0, 1.5, -6.0, -9.0]
-    assert [axes.get_title(loc="left").split(", ")[1] for axes in panels] == ["constructed", "learned"] * 2
-    assert panels[2].images[0].get_clim() == (-6.0, 6.0)
-    assert list(panels[0].get_xticks()) == [0.5, 2.0]
-    assert panels[0].lines[0].get_ydata()[0] == 1.5
-
-
-def test_the_picture_of_shifts_draws_every_learner_at_every_value():
-    panels = figures.shifts(study()).axes
-    assert [axes.get_title(loc="left") for axes in panels] == [title for title, _ in figures.SHIFTS.values()]
-    assert line(panels[1], "trained").get_ydata() == pytest.approx([2.0, 3.0])
-    assert list(line(panels[1], "trained").get_xdata()) == [1.0, 5.0]
-    assert line(panels[3], "ridge").get_ydata() == pytest.approx([24.0, 25.0])
-    assert [label.get_text() for label in panels[2].get_xticklabels()] == ["normal", "sphere"]
-    assert panels[2].lines[0].get_linestyle() == "None"
-    assert [axes.get_yscale() for axes in panels] == ["log", "log", "log", "linear"]  # by a factor of ten or more
-
-
-def test_the_picture_of_learners_puts_the_nearest_of_the_last_layer_on_top_and_rings_it():
-    (axes,) = figures.learners(study()).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["c", "d", "b", "a"]
-    first, ring, second, last_ring = axes.lines
-    assert first.get_xdata() == pytest.approx([3, 2, 1, 4])
-    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == pytest.approx((1, 2))
-    assert second.get_xdata() == pytest.approx([5, 2, 1, 0.5])
-    assert (last_ring.get_xdata()[0], last_ring.get_ydata()[0]) == pytest.approx((0.5, 3))
-    assert second.get_label() == "after layer 2"
-
-
-def replaced(of, quantity, **changes):
-    """The same study with the values of one quantity set, learner by learner."""
-    for result in of.results.values():
-        for one in result.select(quantity=quantity):
-            if (name := str(one.labels["learner"])) in changes:
-                one.values[...] = changes[name]
-    return of
-
-
-def test_a_learner_has_the_same_colour_in_every_picture_and_the_trained_model_its_own():
-    left = figures.training(study()).axes[0]
-    shifted = figures.shifts(study()).axes[1]
-    for name, place in {"trained": 0, "gd ×1": 1, "ridge": 4, "zero": 2}.items():
-        assert line(left, name).get_color() == line(shifted, name).get_color() == COLOURS[place]
-
-
-def test_axes_are_logarithmic_where_the_largest_is_many_times_the_smallest():
-    def scale(largest):
-        made = replaced(study(), "loss by step", trained=[largest, 1.0, 1.0])
-        return figures.training(made).axes[0].get_yscale()
-
-    assert [scale(largest) for largest in (4.9, 5.1)] == ["linear", "log"]
-
-    def shifted(largest):
-        every = {name: [1.0, largest] for name in ("trained", "gd ×1", "ridge", "zero")}
-        return figures.shifts(replaced(study(), "shifted loss", **every)).axes[1].get_yscale()
-
-    assert [shifted(largest) for largest in (9.5, 10.5)] == ["linear", "log"]
-
-
-def test_the_axis_of_cosines_ends_at_minus_one():
-    every = {name: [[-0.9, 1, 1]] * 3 for name in ("gd ×1", "ridge", "zero")}
-    middle = figures.training(replaced(study(), "likeness by step", **every)).axes[1]
-    assert middle.get_ylim() == pytest.approx((-1, 1.005))
-    assert middle.lines[-1].get_ydata()[0] == 1
 
 
 def test_the_terminal_shows_learners_weights_and_layers_unasked():
