@@ -2,7 +2,7 @@
 /* Dots with intervals and lines with bands, drawn with Observable Plot. */
 (() => {
   const { el, save } = iclgd;
-  const LABELS = 230; // room for names beside the dots; without it they stand above them
+  const LABELS = 230, LETTER = 6.8; // room for names beside the dots; where there is too little they stand above them
   const NARROW = 560;
   const BANDS = 3; // lines that can have bands and still be told apart
 
@@ -31,14 +31,15 @@
   }
 
   function dotPanel(rows, domain, width, title, colourName, said) {
-    const narrow = width < NARROW, step = narrow ? 38 : 25;
     const names = rows.map((row) => row.label("name") || row.label("role"));
+    const labels = Math.max(LABELS, 16 + LETTER * Math.max(...names.map((name) => name.length)));
+    const narrow = width < NARROW || labels > width / 2, step = narrow ? 38 : 25;
     const marks = rows.map((row, i) => ({ i, own: row.label("role") === "own", value: row.values[0], low: row.low[0], high: row.high[0] }));
     const first = marks.find((mark) => mark.own), paint = (mark) => (mark.own ? colourName(rows[mark.i]) : "var(--none)");
     const alone = marks.filter((mark) => mark.own).length === 1 && first && !Number.isNaN(first.low);
     const dy = narrow ? 9 : 0;
     const svg = plot({
-      width, height: step * rows.length + 34, marginLeft: narrow ? 6 : LABELS, marginRight: 16, marginTop: 4, marginBottom: 30,
+      width, height: step * rows.length + 34, marginLeft: narrow ? 6 : labels, marginRight: 16, marginTop: 4, marginBottom: 30,
       x: { domain, label: null, ticks: Math.max(3, Math.round(width / 140)) }, y: { domain: marks.map((mark) => mark.i), axis: null, type: "point", padding: 0.5 },
       ariaLabel: `${title}: ${rows.map((row, i) => `${names[i]} ${iclgd.interval(row.values[0], row.low[0], row.high[0])}`).join("; ")}`,
       marks: [
