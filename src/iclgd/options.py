@@ -35,6 +35,7 @@ def task_names(given: Any) -> Any:
 
 
 Tasks = Annotated[Names, BeforeValidator(task_names), TASKS]
+OtherTask = Annotated[str | None, BeforeValidator(lambda given: task_name(given) if given else given), TASKS]
 
 
 def unescaped(given: Any) -> Any:

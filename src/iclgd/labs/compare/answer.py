@@ -30,7 +30,10 @@ def answer(comparison: Comparison) -> str:
     spec, kept, lost = comparison.spec, spoken_of(comparison), _lost(comparison)
     said = [one for question in (_labels, _learned, _whole) for one in _asked(comparison, kept, question)]
     if len(kept) + len(lost) < len(spec.trained):
-        said.append("of several rates this is the one at which training tells right labels from wrong ones best")
+        best = (
+            "at which training tells right labels from wrong ones best" if _wrong(comparison) else "that is most alike"
+        )
+        said.append(f"of several rates this is the one {best}")
     said += [f"training diverged in some draws ({', '.join(one.label for one in lost)})"] if lost else []
     if len(spec.seeds) == 1 and said:
         said = [f"with 1 seed nothing is decided: {said[0]}", *said[1:]]
@@ -38,12 +41,16 @@ def answer(comparison: Comparison) -> str:
 
 
 def spoken_of(comparison: Comparison) -> list[Choice]:
-    """Of each learner the rate at which training tells right labels from wrong ones best, the first of those alike."""
+    """Of each learner the rate at which training tells right labels from wrong ones best, the first of those alike.
+
+    Where no wrong labels were trained on it is the rate that is most alike.
+    """
     rates: dict[tuple[object, ...], list[Choice]] = {}
     for one in comparison.spec.trained:
         if one not in _lost(comparison):
             rates.setdefault((one.name, *(o for o in one.options if o[0] != "rate")), []).append(one)
-    return [max(some, key=lambda one: _told_apart(comparison, one)) for some in rates.values()]
+    best = _told_apart if _wrong(comparison) else _alike
+    return [max(some, key=lambda one: best(comparison, one)) for some in rates.values()]
 
 
 def _lost(comparison: Comparison) -> list[Choice]:
@@ -52,8 +59,20 @@ def _lost(comparison: Comparison) -> list[Choice]:
     return [one for one in spec.trained if any(comparison.diverged(spec.init[0], t, one.label) for t in spec.task)]
 
 
+def _wrong(comparison: Comparison) -> bool:
+    """Whether there is training on wrong labels to tell right ones from."""
+    return "wrong-labels" in comparison.known("null") and "accuracy" in comparison.metrics
+
+
+def _alike(comparison: Comparison, choice: Choice) -> float:
+    """How alike what labels change is or, where that was not asked for, the whole update."""
+    asked = (name for name, m in comparison.metrics.items() if m.by == "layer" and not m.contrast)
+    known = (_estimate(comparison, choice.label, name).mean for name in (CONTRAST, *asked))
+    return next((mean for mean in known if mean == mean), 0.0)
+
+
 def _told_apart(comparison: Comparison, choice: Choice) -> float:
-    """Accuracy after training on right labels less on wrong ones; 0 where there are no wrong ones."""
+    """Accuracy after training on right labels less on wrong ones; 0 where a learner has no wrong ones."""
     base = {"init": comparison.spec.init[0], "metric": "accuracy", "learner": choice.label}
     found = comparison.difference(comparison.spec.task, None, base, {**base, "null": "wrong-labels"})
     return 0.0 if found is None else found.estimate.mean

@@ -7,6 +7,7 @@ import numpy as np
 from iclgd.labs.implicit import figures, tables
 from iclgd.labs.implicit.answer import answer
 from iclgd.labs.implicit.view import View
+from iclgd.report.charts import picture
 from iclgd.report.numbers import number, significant
 from iclgd.report.page import Drawing, Page, Section
 from iclgd.report.what import what
@@ -56,7 +57,8 @@ def page(study: Study) -> Page:
         Section("Sizes of both changes", STEPS, tables.steps(view)),
     ]
     asked = what(view.spec, study.facts("demonstrations"), study.facts("queries"), query="held-out query")
-    return Page("Prompt into weights", asked, answer(view), sections)
+    drawn = picture(tables.short(view), "without the mean shift")
+    return Page("Prompt into weights", asked, answer(view), sections, picture=drawn)
 
 
 def path_note(view: View) -> str:

@@ -62,6 +62,12 @@
     return (value) => found.apply(value) + (found.bandwidth ?? 0) / 2;
   }
 
+  /* About five places on an axis; of whole numbers only whole ones. */
+  function ticks(points) {
+    const found = d3.ticks(points[0], points.at(-1), 5);
+    return points.every(Number.isInteger) ? found.filter(Number.isInteger) : found;
+  }
+
   function linePanel(rows, data, domain, width, title, said) {
     const points = data.points, log = data.log?.includes(title), known = (value) => (log && value <= 0 ? NaN : value); // zero has no logarithm
     const marks = rows.map((row) => points.map((x, i) => ({ x, y: known(row.values[i]), low: known(row.low[i]), high: known(row.high[i]) })));
@@ -78,7 +84,7 @@
           own(row) && banded ? Plot.areaY(marks[i].filter((p) => !Number.isNaN(p.low)), { x: "x", y1: "low", y2: "high", fill: colour(row.label(data.colour)), fillOpacity: 0.16 }) : null,
           Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: own(row) ? null : "4 3" }),
         ]),
-        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: 5, tickFormat: (v) => String(v) }),
+        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: ticks(points), tickFormat: (v) => String(v) }),
         Plot.axisY({ label: null, color: "var(--soft)", ticks: log ? 3 : 4, ...(log ? { tickFormat: (v) => iclgd.brief(v) } : {}) }),
       ],
     });
