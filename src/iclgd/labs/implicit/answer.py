@@ -1,5 +1,7 @@
 """The answer in words: is there one change of weights for a prompt, is it training's, and what holds for one query?"""
 
+from typing import Any
+
 import numpy as np
 
 from iclgd.labs.implicit.view import WHOLE, View, mean, number
@@ -24,7 +26,8 @@ def answer(view: View) -> str:
 
 def static(view: View) -> str:
     """What one patch brings back from query to query, beside the nearest of the nulls that it is not above."""
-    init, labels = view.spec.init[0], {"patch": WHOLE, "fitted": view.most}
+    init = view.spec.init[0]
+    labels: dict[str, Any] = {"patch": WHOLE, "fitted": view.most}
     own = view.recovery(init, True, **labels)
     nulls = {title: view.recovery(init, True, **labels, null=null) for null, title in NULLS.items()}
     nulls = {title: values for title, values in nulls.items() if np.isfinite(values).any()}

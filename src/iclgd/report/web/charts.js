@@ -4,6 +4,7 @@
   const { el, save } = iclgd;
   const LABELS = 230, LETTER = 6.8; // room for names beside the dots; where there is too little they stand above them
   const NARROW = 560;
+  const DOTS = [null, "1 2.5", "9 2", "9 2 1 2", "3 1"];
   const BANDS = 3; // lines that can have bands and still be told apart
 
   const colours = new Map(); // by name, the same in every chart of the page; places come with the data
@@ -62,6 +63,13 @@
     return (value) => found.apply(value) + (found.bandwidth ?? 0) / 2;
   }
 
+  /* Nulls are dashed; of lines that share a colour, such as the rates of a learner, all but the first are dotted. */
+  function dash(row, rows, data) {
+    if (row.label(data.own) === "null") return "4 3";
+    const same = rows.filter((other) => other.label(data.own) !== "null" && colour(other.label(data.colour)) === colour(row.label(data.colour)));
+    return DOTS[unique(same, data.name).indexOf(row.label(data.name)) % DOTS.length];
+  }
+
   /* About five places on an axis; of whole numbers only whole ones. */
   function ticks(points) {
     const found = d3.ticks(points[0], points.at(-1), 5);
@@ -82,7 +90,7 @@
         iclgd.chosen.has("layer") && data.x === "layer" ? Plot.ruleX([layer], { stroke: "var(--soft)", strokeDasharray: "2 3" }) : null,
         ...rows.flatMap((row, i) => [
           own(row) && banded ? Plot.areaY(marks[i].filter((p) => !Number.isNaN(p.low)), { x: "x", y1: "low", y2: "high", fill: colour(row.label(data.colour)), fillOpacity: 0.16 }) : null,
-          Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: own(row) ? null : "4 3" }),
+          Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: dash(row, rows, data) }),
         ]),
         Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: ticks(points), tickFormat: (v) => String(v) }),
         Plot.axisY({ label: null, color: "var(--soft)", ticks: log ? 3 : 4, ...(log ? { tickFormat: (v) => iclgd.brief(v) } : {}) }),
@@ -102,7 +110,7 @@
     const seen = new Map(rows.map((row) => [row.label(data.name), row]));
     if (seen.size < 2) return null;
     const swatch = (row) => {
-      const svg = plot({ width: 22, height: 10, margin: 1, axis: null, x: { domain: [0, 1] }, y: { domain: [0, 1] }, marks: [Plot.line([[0, 0.5], [1, 0.5]], { stroke: colour(row.label(data.colour)), strokeWidth: 2.5, strokeDasharray: row.label(data.own) === "null" ? "4 3" : null })] });
+      const svg = plot({ width: 22, height: 10, margin: 1, axis: null, x: { domain: [0, 1] }, y: { domain: [0, 1] }, marks: [Plot.line([[0, 0.5], [1, 0.5]], { stroke: colour(row.label(data.colour)), strokeWidth: 2.5, strokeDasharray: dash(row, rows, data) })] });
       svg.setAttribute("aria-hidden", "true");
       svg.classList.add("swatch");
       return svg;
