@@ -131,8 +131,8 @@ def test_one_draw_decides_nothing():
 
 def test_a_vector_has_no_share_once_the_shift_is_gone():
     found = row(tables.short(planted()), "vector fitted on 16")
-    assert found[4] == ".00 [.00 .00]"
-    assert found[3].startswith(".64 [")
+    assert found[2] == ".00 [.00 .00]"
+    assert found[1].startswith(".64 [")
 
 
 def test_the_short_table_has_reading_patches_nulls_and_training():
@@ -143,9 +143,9 @@ def test_the_short_table_has_reading_patches_nulls_and_training():
         "another task's prompt", "random, as long", "on another task's queries", "random weights", "gd 0.01",
         "wrong labels",
     ]  # fmt: skip
-    assert row(tables.short(view), "zero-shot")[1].startswith(".50 [")  # it leans to class 0
-    assert row(tables.short(view), "icl")[1:3] == ["1.00 [.76 1.00]", "1.00 [.76 1.00]"]
-    assert row(tables.short(view), "gd 0.01")[4] == ".50 [.50 .50]"
+    assert row(tables.short(view), "zero-shot")[3].startswith(".50 [")  # it leans to class 0
+    assert row(tables.short(view), "icl")[3:] == ["1.00 [.76 1.00]", "1.00 [.76 1.00]"]
+    assert row(tables.short(view), "gd 0.01")[2] == ".50 [.50 .50]"
 
 
 def test_the_curve_goes_over_queries_ranks_and_depth():
@@ -185,6 +185,7 @@ def test_training_that_diverged_everywhere_is_said():
     assert trained(view) == "Finetuning the same matrices diverged at every rate."
     assert row(tables.steps(view), "gd 0.01, trained")[1:] == ["n/a", "n/a", "n/a", "2", "1"]
     assert row(tables.alike(view), "one matrix, gd 0.01, trained")[1:] == ["n/a"] * 4
+    assert row(tables.short(view), "gd 0.01, diverged in 1 of 1")[1:] == ["n/a"] * 4
     assert page(view.study).html()
 
 
