@@ -30,10 +30,8 @@ def answer(comparison: Comparison) -> str:
     spec, kept, lost = comparison.spec, spoken_of(comparison), _lost(comparison)
     said = [one for question in (_labels, _learned, _whole) for one in _asked(comparison, kept, question)]
     if len(kept) + len(lost) < len(spec.trained):
-        best = (
-            "at which training tells right labels from wrong ones best" if _wrong(comparison) else "that is most alike"
-        )
-        said.append(f"of several rates this is the one {best}")
+        best = "training tells right labels from wrong ones best" if _wrong(comparison) else "they are most alike"
+        said.append(f"of several rates this is the one at which {best}")
     said += [f"training diverged in some draws ({', '.join(one.label for one in lost)})"] if lost else []
     if len(spec.seeds) == 1 and said:
         said = [f"with 1 seed nothing is decided: {said[0]}", *said[1:]]
