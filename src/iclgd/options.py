@@ -21,8 +21,11 @@ def absolute(given: Any) -> Any:
 
 
 def task_name(given: Any) -> Any:
-    """A task's name stays; the path of a task or episode file, or of `mine.py:TASK`, becomes absolute."""
-    return absolute(given) if str(given).endswith((".yaml", ".yml", ".json")) else absolute_name(str(given))
+    """A task's name, if there is one, stays; the path of a task or episode file, or of `mine.py:TASK`, is whole."""
+    if str(given).endswith((".yaml", ".yml", ".json")):
+        return absolute(given)
+    name = absolute_name(str(given))
+    return name if name in TASKS else TASKS[name]  # which refuses it
 
 
 def task_names(given: Any) -> Any:
@@ -32,6 +35,7 @@ def task_names(given: Any) -> Any:
 
 
 Tasks = Annotated[Names, BeforeValidator(task_names), TASKS]
+OtherTask = Annotated[str | None, BeforeValidator(lambda given: task_name(given) if given else given), TASKS]
 
 
 def unescaped(given: Any) -> Any:
@@ -135,6 +139,11 @@ class SomeEpisodes(EpisodeOptions):
         """What the intervals of a mean are over."""
         if len(self.task) > 1:
             return "Means over tasks, with 95% intervals over them."
+        return self.draws_note
+
+    @property
+    def draws_note(self) -> str:
+        """The same for one task."""
         if len(self.seeds) == 1:
             return "Means with 95% intervals over queries; 1 seed: no interval over draws."
         return "Means with 95% intervals over draws of demonstrations and queries."

@@ -10,11 +10,13 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic.fields import FieldInfo
 
 from iclgd.complaints import complaint
 from iclgd.errors import Refusal
 from iclgd.lines import Lines
+from iclgd.registry import Registry
 
 Init = Literal["trained", "random", "embeddings"]
 Start = Literal["bos", "eos", "separator"]
@@ -55,11 +57,24 @@ class Spec(BaseModel):
 
     @classmethod
     def of(cls: type[Part], given: dict[str, Any]) -> Part:
-        """The spec of given fields; what does not fit is refused in a sentence."""
+        """The spec of given fields; what does not fit is refused in a sentence.
+
+        Fields that name nothing of a registry come first: what a registry names may have to be imported, with torch.
+        """
+        plain = {name: field for name, field in cls.model_fields.items() if name in given and not _named(field)}
         try:
+            if given.keys() <= cls.model_fields.keys():
+                fields: Any = {name: (field.annotation, field) for name, field in plain.items()}
+                create_model(cls.__name__, __config__=Spec.model_config, **fields).model_validate(
+                    {name: given[name] for name in plain}
+                )
             return cls.model_validate(given)
         except ValidationError as error:
             raise Refusal(complaint(error, cls)) from None
+
+
+def _named(field: FieldInfo) -> bool:
+    return any(isinstance(one, Registry) for one in field.metadata)
 
 
 def is_keyed(field: Any) -> bool:

@@ -10,7 +10,8 @@ import pytest
 
 import iclgd
 import toy
-from iclgd.errors import visible
+from iclgd.errors import Refusal, visible
+from iclgd.labs.compare.spec import CompareSpec
 from iclgd.labs.languages.spec import RunSpec
 from iclgd.report.numbers import counted
 from little import little_model, little_task
@@ -139,3 +140,24 @@ def test_what_windows_lacks_is_not_needed_to_start():
     done = other_process(code)
     assert done.stderr == ""
     assert done.stdout.startswith("0\niclgd, version")
+
+
+@pytest.mark.parametrize(
+    "args, says",
+    [
+        (["compare", "--k", "0"], "--k must be at least 1, not 0."),
+        (["compare", "--rates", "-1"], "--rates must be at least 0, not -1."),
+        (["compare", "--task", "sst3"], 'no task "sst3". Did you mean'),
+        (["order", "--orders", "1"], "--orders must be at least 2, not 1."),
+        (["implicit", "--other", "nobody"], 'no task "nobody".'),
+    ],
+)
+def test_what_the_arguments_alone_show_to_be_wrong_is_refused_before_torch_is_imported(args, says):
+    code = f"import sys; sys.modules['torch'] = None; from iclgd.cli import main; main({args!r})"
+    done = other_process(code)
+    assert (done.returncode, done.stderr.startswith(f"iclgd: {says}")) == (2, True), done.stderr
+
+
+def test_a_field_that_is_unknown_is_named_before_one_that_does_not_fit():
+    with pytest.raises(Refusal, match='there is no field "kk"'):
+        CompareSpec.of({"kk": 3, "queries": 0})

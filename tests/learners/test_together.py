@@ -201,11 +201,11 @@ def crowded(monkeypatch, room):
     """A device on which so many replicas fit; what was tried."""
     tried, train = [], together._train
 
-    def limited(subject, jobs, courses):
+    def limited(subject, jobs, courses, note):
         tried.append(len(jobs))
         if len(jobs) > room:
             raise torch.OutOfMemoryError("no room")
-        return train(subject, jobs, courses)
+        return train(subject, jobs, courses, note)
 
     monkeypatch.setattr(together, "_train", limited)
     return tried
@@ -217,7 +217,9 @@ def test_out_of_memory_halves_the_batch_and_is_noted(monkeypatch):
     tried = crowded(monkeypatch, 2)
     found = train_together(subject, jobs, notes.append)
     assert tried == [5, 2, 2, 1]
-    assert notes == ["out of memory: 2 finetunings at once from here on"]
+    assert [one for one in notes if "step" not in one] == ["out of memory: 2 finetunings at once from here on"]
+    assert notes[1] == f"training 2 at once, step 1 of {3 * len(DEMOS)}"
+    assert notes[-1] == f"training, step {len(LONE)} of {len(LONE)}"
     for one, two in zip(found, wanted, strict=True):
         for ours, theirs in zip(one.weights, two.weights, strict=True):
             assert torch.allclose(ours, theirs, rtol=0, atol=1e-12)

@@ -5,6 +5,7 @@ import numpy as np
 from iclgd.lab import Cell
 from iclgd.labs.compare.spec import CompareSpec
 from iclgd.metrics import METRICS
+from iclgd.report.explorer import Episode
 from iclgd.results import Array, Result, array
 from iclgd.study import Study
 
@@ -64,13 +65,30 @@ def _by_layer(random: np.random.Generator, metric: str, **labels: str) -> Array:
     return array(values, "position", "query", "layer", coordinates=where, metric=metric, **labels)
 
 
+def episode() -> Episode:
+    """All queries of one draw, as the explorer has them."""
+    random, everyone = np.random.default_rng(0), ("zero-shot", "icl", "gd 0.001")
+    return Episode(
+        title="sentiment",
+        texts=_texts(QUERIES),
+        labels=["bad", "good"],
+        scores={who: np.log(random.dirichlet([1, 1], QUERIES)) for who in everyone},
+        own={who: _shares(random, QUERIES, OWN) for who in everyone},
+        attention=_shares(random, QUERIES, TOKENS),
+        contribution=_shares(random, QUERIES, TOKENS),
+        alike={"gd 0.001": random.uniform(-1, 1, (QUERIES, LAYERS))},
+    )
+
+
+def _shares(random: np.random.Generator, queries: int, keys: int) -> np.ndarray:
+    return np.round(255 * np.sqrt(random.dirichlet([0.2] * keys, (queries, LAYERS, HEADS)))).astype(np.uint8)
+
+
 def _bytes(random: np.random.Generator, keys: int, quantity: str, **labels: str) -> Array:
-    shares = random.dirichlet([0.2] * keys, (LOOKED, LAYERS, HEADS))
-    values = np.round(255 * np.sqrt(shares)).astype(np.uint8)
-    return array(values, "query", "layer", "head", "key", quantity=quantity, **labels)
+    return array(_shares(random, LOOKED, keys), "query", "layer", "head", "key", quantity=quantity, **labels)
 
 
-def _texts() -> dict[str, object]:
+def _texts(queries: int = LOOKED) -> dict[str, object]:
     demo = [f" word{i}" for i in range(17)]
     texts = {"start": ["<s>"], "demos": [demo] * 8, "label_tokens": [1] * 8, "separator": ["\n", "\n", "\n"]}
-    return texts | {"queries": [[f" q{i}" for i in range(OWN - 1)]] * LOOKED, "answers": [0] * LOOKED}
+    return texts | {"queries": [[f" q{i}" for i in range(OWN - 1)]] * queries, "answers": [0] * queries}

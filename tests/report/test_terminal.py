@@ -60,6 +60,11 @@ def drawn(terminal: bool) -> tuple[str, bytes]:
     return out, seen
 
 
+def test_a_name_that_is_wrapped_stays_as_far_in_as_it_was():
+    table = Table(["", "value"], [["gd", "x" * 30], ["  a model with weights that were never trained", "x" * 30]])
+    assert table.text(60).splitlines()[2:] == [f"  a model with weights that  {'x' * 30}", "  were never trained"]
+
+
 def test_progress_is_drawn_on_a_terminal_and_goes_on_while_a_library_is_kept_quiet():
     out, seen = drawn(terminal=True)
     assert out == "the result\n"

@@ -120,11 +120,11 @@ def _leaving(before: Mapping[str, Any], grid: Grid) -> tuple[str, ...]:
 def front(grid: Grid, studies: Sequence[Study], folder: Path) -> Page:
     """The page that lists the parts with their answers."""
     rows = [
-        [Link(part.name, f"{part.name}/index.html"), part.lab, str(len(study.keys)), study.answer]
+        [Link(part.name, f"{part.name}/index.html"), study.answer, part.lab, str(len(study.keys))]
         for part, study in zip(grid.parts, studies, strict=True)
     ]
     cells = len({key for study in studies for key in study.keys})
-    table = Table(["part", "lab", "cells", "answer"], rows)
+    table = Table(["part", "answer", "lab", "cells"], rows)
     repeat = shlex.join(["iclgd", "study", "run", str(folder.resolve() / FILE)])
     what = f"{counted(len(rows), 'part')} · {counted(cells, 'cell')}"
     return Page(grid.name, what, grid.about, [Section("Parts", "", table, brief=True)], repeat)

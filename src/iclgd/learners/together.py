@@ -83,7 +83,7 @@ def train_together(subject: Subject, jobs: Sequence[Job], note: Note = lambda _w
         while todo:
             some = todo[:size]
             try:
-                made = _train(subject, [jobs[i] for i in some], [courses[i] for i in some])
+                made = _train(subject, [jobs[i] for i in some], [courses[i] for i in some], note)
             except RuntimeError as error:
                 if not out_of_memory(error) or len(some) == 1:
                     raise
@@ -107,8 +107,9 @@ def _how_many(subject: Subject, part: Part, steps: Sequence[Step]) -> int:
     return replicas_that_fit(subject, part, longest, rows)
 
 
-def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]]) -> list[Trained]:
+def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]], note: Note) -> list[Trained]:
     """Jobs of one kin at once, those with more steps first."""
+    many = f"training {len(jobs)} at once" if len(jobs) > 1 else "training"
     learner = jobs[0].learner
     part, guess = learner.trains, learner.predictions(subject) * math.log(subject.layout.config.vocab_size)
     if courses[0]:
@@ -122,7 +123,9 @@ def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]])
             weights = InPlace(stack.enter_context(subject.training(part)))
         loop = _Loop(subject, jobs, weights)
         steps = [[course[s] for course in courses if s < len(course)] for s in range(len(courses[0]))]
-        for some, batch in zip(steps, on_device([Batch.of(some) for some in steps], subject.device), strict=True):
+        batches = on_device([Batch.of(some) for some in steps], subject.device)
+        for i, (some, batch) in enumerate(zip(steps, batches, strict=True), 1):
+            note(f"{many}, step {i} of {len(steps)}")
             loop.step(some, batch)
         met, moves, kept = loop.met(), weights.moves().cpu().tolist(), weights.kept()
     if subject.device.type != "cpu" and WAIT * sum(weight.nbytes for weight in kept) > (

@@ -56,9 +56,10 @@ def _laid(lines: Lines) -> str:
 
 
 def _wrapped(lines: Lines, column: int, room: int) -> Iterator[list[str]]:
-    """Every line with one of its cells wrapped over as many lines as it takes."""
+    """Every line with one of its cells wrapped over as many lines as it takes, each as far in as the cell."""
     for line in lines:
-        parts = wrap(line[column], room, break_long_words=False) or [""]
+        inset = " " * (len(line[column]) - len(line[column].lstrip()))
+        parts = wrap(line[column], room, break_long_words=False, subsequent_indent=inset) or [""]
         for i, part in enumerate(parts):
             yield [part if place == column else cell if i == 0 else "" for place, cell in enumerate(line)]
 

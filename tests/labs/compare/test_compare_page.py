@@ -97,6 +97,22 @@ def test_of_several_rates_the_answer_speaks_of_the_one_that_tells_labels_apart_a
     assert "several rates" not in answer(planted(world(), **FIELDS))
 
 
+def test_without_wrong_labels_the_answer_speaks_of_the_rate_that_is_most_alike_and_says_so():
+    def plant(cell: Cell, random: np.random.Generator):
+        learner = str(cell.labels.get("learner", ""))
+        found = world(contrast=0.5 if learner == "gd 0.01" else 0.1)(cell, random)
+        return [one for one in found if one.labels.get("null") != "wrong-labels"]
+
+    said = answer(planted(plant, **{**FIELDS, "nulls": "other-query", "rates": "0.001,0.01,0.1"}))
+    assert "(gd 0.01)" in said
+    assert "Of several rates this is the one at which they are most alike." in said
+
+
+def test_a_column_that_was_not_asked_for_is_not_in_the_short_table():
+    table = Evidence(planted(world(), **{**FIELDS, "contrast": False}), "prompt").short(["sentiment"])
+    assert list(table.header) == ["", "accuracy", "SimAOU"]
+
+
 def test_a_learner_that_diverged_is_said_to_have():
     comparison = planted(lambda cell, random: [], facts={"diverged": "the loss is not a finite number"}, **FIELDS)
     assert "Training diverged in some draws (gd 0.001)" in answer(comparison)

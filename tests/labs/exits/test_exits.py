@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from iclgd.labs.exits.lab import ExitsCell, ExitsSpec, page
+from iclgd.labs.exits.lab import ExitsCell, ExitsSpec
+from iclgd.labs.exits.page import page
 from iclgd.models.load import load_subject
 from iclgd.results import Result, array
 from iclgd.running import Where, run_study
@@ -74,13 +75,13 @@ def shown(read, queries=2):
 def test_the_page_has_the_share_of_queries_by_layer_before_and_after_reading():
     made = shown(READ)
     assert made.table("By layer").texts() == [
-        ["0", ".000", ".000", ".500", "1.000"],
-        ["1", ".500", ".000", ".500", ".000"],
-        ["2", "1.000", ".500", "1.000", "1.000"],
+        ["0", ".00 [.00 .66]", ".00 [.00 .66]", ".50 [.09 .91]", "1.00 [.34 1.00]"],
+        ["1", ".50 [.09 .91]", ".00 [.00 .66]", ".50 [.09 .91]", ".00 [.00 .66]"],
+        ["2", "1.00 [.34 1.00]", ".50 [.09 .91]", "1.00 [.34 1.00]", "1.00 [.34 1.00]"],
     ]
     header = ["layer", "zero-shot, agrees", "zero-shot, accuracy", "icl, agrees", "icl, accuracy"]
     assert list(made.table("By layer").header) == header
-    assert made.subtitle == "tiny · films · 2 queries"
+    assert made.subtitle == "smollm2-135m · films · k = 3 · 2 queries · float32"
     assert [section.brief for section in made.sections] == [True]
 
 
@@ -95,4 +96,4 @@ def test_the_page_has_the_share_of_queries_by_layer_before_and_after_reading():
     ],
 )
 def test_the_answer_names_the_layer_from_which_on_half_of_the_queries_are_as_the_model_says(read, layer):
-    assert f"and more from layer {layer} on." in shown(read).answer
+    assert f"for half or more of these 2 queries from layer {layer} on." in shown(read).answer

@@ -4,6 +4,7 @@ import pytest
 
 from iclgd.errors import Refusal
 from iclgd.labs.identities import lab
+from iclgd.report.numbers import Size
 from iclgd.running import Where, run_study
 from iclgd.small.known import IDENTITIES
 
@@ -53,3 +54,10 @@ def test_another_seed_gives_other_inputs():
 @pytest.mark.parametrize("name", list(IDENTITIES))
 def test_an_identity_has_a_sentence(name):
     assert IDENTITIES[name].__doc__
+
+
+def test_the_answer_counts_what_is_rounding_and_names_what_is_not():
+    rows = [["one", "residual", Size(1e-15)], ["two", "residual", Size(-0.25)], ["two", "as printed", Size(0.1)]]
+    assert lab.answer(rows) == "0 to rounding: 1 of 3 numbers; furthest from it: two (residual), .25."
+    assert lab.answer(rows[:1]) == "0 to rounding: 1 of 1 number."
+    assert lab.answer([["lost", "residual", Size(float("nan"))]]).startswith("0 to rounding: 0 of 1 number")

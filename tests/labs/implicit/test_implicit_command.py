@@ -23,7 +23,7 @@ def test_a_study_says_what_was_found_and_is_shown_again_without_running_a_cell(t
     few = ["--ranks", "1", "--rates", "0.1", "--tokens", "2", "--init", "trained", "--out", "here"]
     code, out, _ = run(capsys, "implicit", *given, *few)
     assert code == 0
-    assert "For one query the prompt is a change of weights (largest residual of a block" in " ".join(out.split())
+    assert "For one query a patch is exact (largest residual of a block" in " ".join(out.split())
     assert "trained, float64, D" in out
     assert {path.name for path in Path("here").iterdir()} >= {"index.html", "curve.svg", "layers.svg", "spec.yaml"}
     cells = sorted(path.stat().st_mtime_ns for path in Path("runs/cells").iterdir())

@@ -6,7 +6,6 @@ from iclgd.labs.causal.tables import foremost, shown
 from iclgd.labs.causal.view import View, mean
 from iclgd.metrics.differences import difference, holm
 from iclgd.metrics.estimates import Estimate
-from iclgd.report.numbers import number
 
 HALF = 0.5
 
@@ -29,9 +28,8 @@ def reading(view: View) -> str:
     layer, most = best
     return (
         f"{_alone(most)} what reading does to the label margins: attention of layer {layer} of "
-        f"{single.shape[-1] - 1}, the foremost and chosen after the fact, carries {shown(most)}. The single layers add "
-        f"up to {shown(mean(single.sum(-1)))}; another query's update in all layers carries {shown(null)}, a random "
-        f"one as long {shown(noise)}."
+        f"{single.shape[-1] - 1}, the foremost and chosen after the fact, carries {shown(most)}. Another query's "
+        f"update in all layers carries {shown(null)}, a random one as long {shown(noise)}."
     )
 
 
@@ -52,17 +50,7 @@ def trained(view: View) -> str:
         return "Finetuning diverged at every rate."
     rate = max(known, key=lambda rate: known[rate].mean)
     chosen = f" (of {len(known)} rates the one with most)" if len(known) > 1 else ""
-    centred = mean(view.layer_shares(init, rate, centred=True, **places))
-    back = foremost(view.layer_shares(init, rate, "icl", "gd", False, site="attention"))
-    also = (
-        ""
-        if back is None
-        else f" Into the finetuned model reading's foremost layer, {back[0]}, carries {shown(back[1])}."
-    )
-    return (
-        f"Training's attention at {rate:g}{chosen} carries {shown(known[rate])} of reading's effect in all layers "
-        f"together, {shown(centred)} without the shift that all queries share.{also}"
-    )
+    return f"Training's attention at {rate:g}{chosen} carries {shown(known[rate])} of it in all layers together."
 
 
 def taken_out(view: View) -> str:
@@ -72,11 +60,8 @@ def taken_out(view: View) -> str:
     less = {"above": "less than", "below": "more than", "undecided": "not shown to be less than"}
     for (score, (top, random)), found in zip(left.items(), apart, strict=True):
         than = less[found.verdict]
-        few = number(view.as_damaging(score), 2)
-        parts.append(
-            f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads ({few} of the "
-            "random sets leave as little)"
-        )
+        parts.append(f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads")
     if not parts:
         return ""
-    return f"Left of reading's effect without the {view.spec.heads} foremost heads: {'; '.join(parts)}."
+    heads = "head" if view.spec.heads == 1 else f"{view.spec.heads} heads"
+    return f"Left of it without the foremost {heads}: {'; '.join(parts)}."

@@ -5,8 +5,8 @@ from functools import partial
 from iclgd.labs.causal import figures, tables
 from iclgd.labs.causal.answer import answer
 from iclgd.labs.causal.view import View
-from iclgd.report.numbers import counted
 from iclgd.report.page import Drawing, Page, Section
+from iclgd.report.what import what
 from iclgd.study import Study
 
 LAYERS = (
@@ -40,15 +40,5 @@ def page(study: Study) -> Page:
         Section("Heads taken out", ABLATED, tables.ablated(view), brief=True),
         Section("Heads put in", HEADS, tables.heads(view)),
     ]
-    return Page("What carries it", what(view), answer(view), sections)
-
-
-def what(view: View) -> str:
-    """What was run, in one line."""
-    spec, study = view.spec, view.study
-    shown, asked = (sorted(set(study.facts(name))) for name in ("demonstrations", "queries"))
-    k, queries = (f"{one[0]}" if len(one) == 1 else f"{one[0]} to {one[-1]}" for one in (shown, asked))
-    return (
-        f"{spec.model_title} · {', '.join(spec.task_titles.values())} · k = {k} · {counted(len(spec.seeds), 'seed')} × "
-        f"{queries} queries · {spec.dtype}"
-    )
+    asked = what(view.spec, study.facts("demonstrations"), study.facts("queries"))
+    return Page("What carries it", asked, answer(view), sections)

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import model_validator
 
 from iclgd.lab import Cell, Label, LabSpec
-from iclgd.options import ModelOptions, PromptOptions, SomeEpisodes, refuse_same, untrained_seed
+from iclgd.options import ModelOptions, OtherTask, PromptOptions, SomeEpisodes, refuse_same, untrained_seed
 from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Spec, option
 
 OTHERS = ("kinds", "sentiment")  # the task whose prompt heads' means are taken from: the first that is not asked
@@ -45,7 +45,7 @@ class CausalSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
 
     k: int = option(8, "Number of demonstrations.", ge=2)
     queries: int = option(16, "Number of queries, or all there are.", ge=2)
-    other: str | None = option(
+    other: OtherTask = option(
         None, "Task over whose prompt heads' means are taken.  [default: kinds, or sentiment]", keyed=False
     )
     init: Inits = option(("trained", "random"), "Weights, separated by commas: trained, random, embeddings.")

@@ -4,13 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from iclgd.choices import Choice
-from iclgd.labs.compare.spoken import diverged, learned_labels, spoken_of
+from iclgd.labs.compare.spoken import CONTRAST, diverged, has_wrong_labels, learned_labels, spoken_of
 from iclgd.labs.compare.view import Comparison, is_control, title_of
 from iclgd.metrics.differences import Difference, holm
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import Number, counted
-
-CONTRAST = "contrast-AOU"
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,12 @@ def answer(comparison: Comparison) -> str:
     spec, kept, lost = comparison.spec, spoken_of(comparison), diverged(comparison)
     said = [one for question in (_labels, _learned, _whole) for one in _asked(comparison, kept, question)]
     if len(kept) + len(lost) < len(spec.trained):
-        said.append("of several rates this is the one at which training tells right labels from wrong ones best")
+        best = (
+            "training tells right labels from wrong ones best"
+            if has_wrong_labels(comparison)
+            else "they are most alike"
+        )
+        said.append(f"of several rates this is the one at which {best}")
     said += [f"training diverged in some draws ({', '.join(one.label for one in lost)})"] if lost else []
     if len(spec.seeds) == 1 and said:
         said = [f"with 1 seed nothing is decided: {said[0]}", *said[1:]]

@@ -22,8 +22,8 @@ class Evidence(Tables):
 
     def short(self, tasks: Sequence[str]) -> Table:
         """What the answer rests on: accuracy, the first contrast, the first likeness; below each learner its nulls."""
-        contrast = next((name for name, m in self.comparison.metrics.items() if m.contrast), None)
-        shown = [*list(self.accuracies)[:1], *([contrast] if contrast else []), *self._first_likeness]
+        contrast = [name for name, m in self.comparison.metrics.items() if m.contrast and self.comparison.spec.contrast]
+        shown = [*list(self.accuracies)[:1], *contrast[:1], *self._first_likeness]
 
         def row(title: str, **labels: str) -> list[Entry]:
             found = [

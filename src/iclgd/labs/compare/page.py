@@ -13,8 +13,8 @@ from iclgd.metrics import METRICS
 from iclgd.nulls import NULLS
 from iclgd.papers import PAPERS
 from iclgd.prompts import WHERE
-from iclgd.report.numbers import counted
 from iclgd.report.page import Drawing, Page, Section
+from iclgd.report.what import what
 from iclgd.study import Study
 
 SOURCES = ("dai2022", "deutch2023")
@@ -64,7 +64,7 @@ def page(study: Study) -> Page:
     rest = [section for where in others for section in _tables(comparison, where, brief=False)]
     return Page(
         "Reading against training",
-        f"{what(comparison)} · {WHERE[position]}",
+        f"{what(comparison.spec, study.facts('demonstrations'), study.facts('queries'))} · {WHERE[position]}",
         answer(comparison),
         [*first[:1], *drawings[:1], *explored(comparison), *drawings[1:], *first[1:], *rest],
         picture=charts.picture(comparison),
@@ -85,18 +85,6 @@ def glossary(comparison: Comparison) -> dict[str, str]:
     return {title: f"{about[:1].upper()}{about[1:].rstrip('.')}." for title, about in found.items() if about}
 
 
-def what(comparison: Comparison) -> str:
-    """What was run, in one line."""
-    spec = comparison.spec
-    shown, asked = (sorted(set(comparison.study.facts(name))) for name in ("demonstrations", "queries"))
-    k = f"{shown[0]}" if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
-    queries = counted(asked[0], "query") if len(asked) == 1 else f"{asked[0]} to {asked[-1]} queries"
-    return (
-        f"{spec.model_title} · {', '.join(spec.task_titles.values())} · k = {k} · "
-        f"{counted(len(spec.seeds), 'seed')} × {queries} · {spec.dtype}"
-    )
-
-
 def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Section]:
     """What the answer rests on; the part that labels make; learners, nulls and baselines; every difference."""
     tables, spec, where = Evidence(comparison, position), comparison.spec, WHERE[position]
@@ -108,7 +96,7 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
     if len(spec.task) > 1:
         yield from _by_task(tables, where, brief)
     for task, title in spec.task_titles.items():
-        yield Section(f"{title}, {where}", interval_note(comparison), tables.one_task(task))
+        yield Section(f"{title}, {where}", spec.draws_note, tables.one_task(task))
         yield Section(f"{title}: what is predicted, {where}", "", tables.predictions(task))
     for name in comparison.metrics if brief else tables.likeness:
         metric = comparison.metrics[name]
@@ -136,10 +124,3 @@ def _by_task(tables: Evidence, where: str, brief: bool) -> Iterator[Section]:
             brief=brief and name == next(iter(tables.likeness)),
         )
         yield Section(f"{metric.title}: nulls and noise floor, {where}", "", tables.nulls_by_task(name, spoken))
-
-
-def interval_note(comparison: Comparison) -> str:
-    """What the intervals are over."""
-    if len(comparison.spec.seeds) == 1:
-        return "Means with 95% intervals over queries; 1 seed: no interval over draws."
-    return "Means with 95% intervals over draws of demonstrations and queries."

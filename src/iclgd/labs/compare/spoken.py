@@ -4,6 +4,8 @@ from iclgd.choices import Choice
 from iclgd.labs.compare.view import Comparison
 from iclgd.metrics.differences import Difference
 
+CONTRAST = "contrast-AOU"
+
 
 def by_learner(comparison: Comparison) -> dict[str, list[Choice]]:
     """The learners, each at the rates at which it never diverged."""
@@ -15,9 +17,18 @@ def by_learner(comparison: Comparison) -> dict[str, list[Choice]]:
 
 
 def spoken_of(comparison: Comparison) -> list[Choice]:
-    """Of each learner the rate at which training tells right labels from wrong ones best, the first of those alike."""
+    """Of each learner the rate at which training tells right labels from wrong ones best, the first of those alike.
+
+    Where no wrong labels were trained on it is the rate that is most alike.
+    """
+    best = _told_apart if has_wrong_labels(comparison) else _alike
     found = by_learner(comparison).values()
-    return [max(some, key=lambda one: _told_apart(comparison, one)) if len(some) > 1 else some[0] for some in found]
+    return [max(some, key=lambda one: best(comparison, one)) if len(some) > 1 else some[0] for some in found]
+
+
+def has_wrong_labels(comparison: Comparison) -> bool:
+    """Whether there is training on wrong labels to tell right ones from."""
+    return "wrong-labels" in comparison.known("null") and "accuracy" in comparison.metrics
 
 
 def diverged(comparison: Comparison) -> list[Choice]:
@@ -35,3 +46,12 @@ def learned_labels(comparison: Comparison, choice: Choice) -> Difference | None:
 def _told_apart(comparison: Comparison, choice: Choice) -> float:
     found = learned_labels(comparison, choice)
     return 0.0 if found is None else found.estimate.mean
+
+
+def _alike(comparison: Comparison, choice: Choice) -> float:
+    """How alike what labels change is or, where that was not asked for, the whole update."""
+    spec = comparison.spec
+    asked = (name for name, m in comparison.metrics.items() if m.by == "layer" and not m.contrast)
+    labels = {"init": spec.init[0], "learner": choice.label}
+    known = (comparison.estimate(spec.task, spec.position, metric=name, **labels).mean for name in (CONTRAST, *asked))
+    return next((mean for mean in known if mean == mean), 0.0)

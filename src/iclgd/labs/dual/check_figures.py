@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from iclgd.report.figures import COLOURS, band, figure, legend, styled
@@ -58,4 +59,6 @@ def _map(
 ) -> None:
     image = axes.imshow(values.numpy(), aspect="auto", cmap=colours, vmin=limits[0], vmax=limits[1], origin="lower")
     axes.set(title=title, xlabel=across)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
     made.colorbar(image, ax=axes, location="bottom", pad=0.02)

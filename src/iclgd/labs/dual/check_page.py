@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -13,6 +14,7 @@ from torch import Tensor
 from iclgd.labs.dual.check_figures import heads_figure, parts_figure
 from iclgd.labs.dual.heads import ERROR, TOLERANCE
 from iclgd.labs.dual.spec import CheckSpec
+from iclgd.report.charts import OWN, Looks, Series, lines
 from iclgd.report.numbers import Number, Size, number, significant
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.study import Study
@@ -35,6 +37,10 @@ SAYS = (
 )
 APART = ("own", "first", "needed", "needed_moved")  # said in sentences instead
 TOLERANCES = {"float64": TOLERANCE, "float32": 1e-4}  # of a residual, by the arithmetic of the model
+LINES = (
+    "By layer: the step's share of a head, the part of it that label words give, its cosine with the step of wrong "
+    "labels, and with another query's step. Means over heads and queries."
+)
 NO_FEATURES = "none for scores that are not k·q (soft caps, biases)"
 
 
@@ -114,8 +120,17 @@ def page(study: Study) -> Page:
         Section("Random features", f"Relative error of a head's output; {needed(heads) or NO_FEATURES}.", sizes),
         Section("By head", "Means over queries; the residuals are the largest.", by_head(heads)),
     ]
+    drawn = lines(lambda: list(by_layers(heads)), range(len(heads.same)), Looks(colour="name", x="layer"), LINES)
     files = {"episode.json": json.dumps(heads.episode, indent=1, ensure_ascii=False) + "\n"}
-    return Page("Attention as one gradient step", subtitle, answer(heads), sections, files=files)
+    return Page("Attention as one gradient step", subtitle, answer(heads), sections, files=files, picture=drawn)
+
+
+def by_layers(heads: Heads) -> Iterator[Series]:
+    """What the answer says of the step, layer by layer."""
+    parts = {name: heads.shown[name].nanmean(1) for name in ("share", "flipped cosine", "same step")}
+    for name, values in (parts | {"label words": heads.weighted("labels")}).items():
+        if values.isfinite().any():
+            yield Series({"name": name, "role": OWN}, values.numpy())
 
 
 def answer(heads: Heads) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import model_validator
 
 from iclgd.lab import Cell, Lab, LabSpec
-from iclgd.report.numbers import Size, counted
+from iclgd.report.numbers import Size, counted, significant
 from iclgd.report.page import Entry, Page, Section, Table
 from iclgd.results import Result, array
 from iclgd.small.known import IDENTITIES
@@ -17,6 +17,7 @@ from iclgd.spec import Names, Seed, Seeds, Spec, option
 from iclgd.study import Study
 from iclgd.tools import Tools
 
+ROUNDING = 1e-9  # of float64, behind some hundred operations
 SHOWING = ("claims", "cli", "report")  # rooms in which nothing is computed
 
 
@@ -88,6 +89,15 @@ def _spec(cell: Cell) -> IdentityCell:
     return cell.spec
 
 
+def answer(rows: list[list[Entry]]) -> str:
+    """How many numbers are nothing but rounding, and which is furthest from that."""
+    sizes = {f"{name} ({quantity})": abs(found.value) for name, quantity, found in rows if isinstance(found, Size)}
+    large = {name: size for name, size in sizes.items() if not size <= ROUNDING}
+    said = f"0 to rounding: {len(sizes) - len(large)} of {counted(len(sizes), 'number')}"
+    most = max(large, key=large.__getitem__, default="")
+    return f"{said}; furthest from it: {most}, {significant(large[most], 3)}." if most else f"{said}."
+
+
 def page(study: Study) -> Page:
     spec = study.spec
     assert isinstance(spec, IdentitiesSpec)
@@ -100,7 +110,7 @@ def page(study: Study) -> Page:
     told = "Of all seeds the number that is furthest from 0."
     shown = Section("Numbers", told, Table(["identity", "", "furthest"], rows), brief=True)
     what = f"{counted(len(spec.names), 'equation')} · {counted(len(spec.seeds), 'seed')} · float64"
-    return Page("Identities", what, "", [shown])
+    return Page("Identities", what, answer(rows), [shown])
 
 
 IDENTITIES_LAB = Lab(

@@ -1,21 +1,79 @@
-"""The answer in words: is the prompt a change of weights, one for all queries, and the one that training makes?"""
+"""The answer in words: is there one change of weights for a prompt, is it training's, and what holds for one query?"""
 
-import math
 from typing import Any
 
+import numpy as np
+
 from iclgd.labs.implicit.view import WHOLE, View, mean, number
+from iclgd.metrics.differences import difference, holm
+from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import Number, significant
 
 NULLS = {
-    "wrong labels": "when fitted behind wrong labels",
-    "other task": "behind another task's prompt",
-    "random": "for random matrices as long",
+    "wrong labels": "of one fitted behind wrong labels",
+    "other task": "of one fitted behind another task's prompt",
+    "random": "of random matrices as long",
 }
 TOLERANCES = {"float64": 1e-12, "float32": 1e-4, "bfloat16": 0.05}  # of a block's relative residual
 
 
 def answer(view: View) -> str:
-    return " ".join(filter(None, (identity(view), static(view), trained(view))))
+    return " ".join(filter(None, (static(view), trained(view), identity(view))))
+
+
+# for all queries
+
+
+def static(view: View) -> str:
+    """What one patch brings back from query to query, beside the nearest of the nulls that it is not above."""
+    init = view.spec.init[0]
+    labels: dict[str, Any] = {"patch": WHOLE, "fitted": view.most}
+    own = view.recovery(init, True, **labels)
+    nulls = {title: view.recovery(init, True, **labels, null=null) for null, title in NULLS.items()}
+    nulls = {title: values for title, values in nulls.items() if np.isfinite(values).any()}
+    found = mean(own)
+    if found.mean != found.mean:
+        return ""
+    said = (
+        f"One patch for all queries, fitted on {view.most} others, brings back {number(found)} of what reading does to "
+        "the label margins beyond a shift that queries share"
+    )
+    apart = holm([difference(own, null) for null in nulls.values()])
+    level = {title: mean(nulls[title]) for title, one in zip(nulls, apart, strict=True) if one.verdict != "above"}
+    if level:
+        nearest = max(level, key=lambda title: level[title].mean)
+        return f"{said}, not shown to be more than the {number(level[nearest])} {nearest}."
+    return f"{said}, more than every null that was run." if nulls else f"{said}."
+
+
+# by training
+
+
+def trained(view: View) -> str:
+    """At the rate where they are most alike: chosen after the fact, the most favourable reading, and it says so."""
+    init, spec = view.spec.init[0], view.spec
+    known = {rate: view.cosine(init, "cosine", WHOLE, rate) for rate in spec.rates}
+    known = {rate: one for rate, one in known.items() if one.mean == one.mean}
+    if not known:
+        return "Finetuning the same matrices diverged at every rate."
+    rate = max(known, key=lambda rate: known[rate].mean)
+    chosen = f" (of {len(known)} rates the most alike)" if len(known) > 1 else ""
+    wrong = view.cosine(init, "cosine", WHOLE, rate, "wrong")
+    brought = mean(view.recovery(init, True, patch="gd", rate=rate, demos="right"))
+    return (
+        f"Finetuning the same matrices at {rate:g}{chosen} makes {how_alike(known[rate])}: cosine "
+        f"{number(known[rate], 3)}, {number(wrong, 3)} after training on wrong labels; it brings back "
+        f"{number(brought)}."
+    )
+
+
+def how_alike(found: Estimate) -> str:
+    """In words, where the interval is all on one side; one draw decides nothing."""
+    if found.kind not in ("draws", "tasks"):
+        return "a change"
+    if found.high < 0.2:
+        return "another change"
+    return "much the same change" if found.low >= 0.7 else "a related change" if found.low >= 0.2 else "a change"
 
 
 # for one query
@@ -34,82 +92,15 @@ def worst(view: View, init: str) -> tuple[str, float, float] | None:
 
 
 def identity(view: View) -> str:
-    first = view.spec.init[0]
+    first, *others = view.spec.init
     found = worst(view, first)
     if found is None:
         return ""
     precision, block, another = found
-    holds = block <= TOLERANCES[precision]
-    is_it = "is a change of weights" if holds else "is not exactly a change of weights"
-    beside = []
-    for init in view.spec.init[1:]:
-        other = worst(view, init)
-        if other is not None:
-            beside.append(f"with {init} weights {significant(other[1], 2)}")
-    also = f"; {', '.join(beside)}" if beside else ""
+    exact = "exact" if block <= TOLERANCES[precision] else "not exact"
+    beside = [f"{significant(one[1], 2)} with {init} weights" for init in others if (one := worst(view, init))]
+    sizes = ", ".join([f"{significant(block, 2)} in {precision}", *beside])
     return (
-        f"For one query the prompt {is_it} (largest residual of a block {significant(block, 2)} in {precision}{also}), "
-        f"and of use to that query alone: another query's patch leaves {share(another)} of the gap in the logits."
+        f"For one query a patch is {exact} (largest residual of a block {sizes}); another query's patch leaves "
+        f"{Number(another, digits=2)} of the gap in the logits."
     )
-
-
-def share(value: float) -> str:
-    return str(Number(value, digits=2))
-
-
-# for all queries
-
-
-def static(view: View) -> str:
-    init = view.spec.init[0]
-    labels: dict[str, Any] = {"patch": WHOLE, "fitted": view.most}
-    raw, centred = (view.recovery(init, c, **labels) for c in (False, True))
-    first, second = mean(raw), mean(centred)
-    if first.mean != first.mean:
-        return ""
-    nulls = []
-    for null, title in NULLS.items():
-        found = mean(view.recovery(init, True, **labels, null=null))
-        if found.mean == found.mean:
-            nulls.append(f"{number(found)} {title}")
-    beside = f" ({', '.join(nulls)})" if nulls else ""
-    return (
-        f"One patch for all queries, fitted on {view.most} others, brings back {number(first)} of what reading does to "
-        f"the label margins, and {number(second)} once the shift that all queries share is taken off"
-        f"{beside}."
-    )
-
-
-# by training
-
-
-def trained(view: View) -> str:
-    """At the rate where they are most alike: chosen after the fact, the most favourable reading, and it says so."""
-    init, spec = view.spec.init[0], view.spec
-    known = {rate: view.cosine(init, "cosine", WHOLE, rate) for rate in spec.rates}
-    known = {rate: one for rate, one in known.items() if one.mean == one.mean}
-    if not known:
-        return "Finetuning the same matrices diverged at every rate."
-    rate = max(known, key=lambda rate: known[rate].mean)
-    chosen = f" (of {len(known)} rates the most alike)" if len(known) > 1 else ""
-    wrong = view.cosine(init, "cosine", WHOLE, rate, "wrong")
-    labels = view.cosine(init, "contrast", WHOLE, rate)
-    another = how_alike(known[rate].mean)
-    gd = {"patch": "gd", "rate": rate, "demos": "right"}
-    raw, centred = (mean(view.recovery(init, c, **gd)) for c in (False, True))  # type: ignore[arg-type]
-    return (
-        f"Finetuning the same matrices on the same demonstrations at {rate:g}{chosen} makes {another} change: cosine "
-        f"{number(known[rate], 3)}, {number(wrong, 3)} with training on wrong labels, {number(labels, 3)} of what "
-        f"labels alone change{untrained(view, rate)}. It brings back {number(raw)} of what reading does to the "
-        f"margins, {number(centred)} without the shift."
-    )
-
-
-def how_alike(cosine: float) -> str:
-    return "much the same" if cosine >= 0.7 else "a related" if cosine >= 0.2 else "another"
-
-
-def untrained(view: View, rate: float) -> str:
-    found = {init: view.cosine(init, "cosine", WHOLE, rate) for init in view.spec.init[1:]}
-    shown = [f"{number(one, 3)} with {init} weights" for init, one in found.items() if math.isfinite(one.mean)]
-    return f"; {', '.join(shown)}" if shown else ""

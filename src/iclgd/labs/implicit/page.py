@@ -7,8 +7,10 @@ import numpy as np
 from iclgd.labs.implicit import figures, tables
 from iclgd.labs.implicit.answer import answer
 from iclgd.labs.implicit.view import View
-from iclgd.report.numbers import counted, number, significant
+from iclgd.report.charts import picture
+from iclgd.report.numbers import number, significant
 from iclgd.report.page import Drawing, Page, Section
+from iclgd.report.what import what
 from iclgd.study import Study
 
 SHORT = (
@@ -54,18 +56,9 @@ def page(study: Study) -> Page:
         Section("The same directions", OVERLAPS, tables.overlaps(view)),
         Section("Sizes of both changes", STEPS, tables.steps(view)),
     ]
-    return Page("Prompt into weights", what(view), answer(view), sections)
-
-
-def what(view: View) -> str:
-    """What was run, in one line."""
-    spec, study = view.spec, view.study
-    shown, asked = (sorted(set(study.facts(name))) for name in ("demonstrations", "queries"))
-    k, queries = (f"{one[0]}" if len(one) == 1 else f"{one[0]} to {one[-1]}" for one in (shown, asked))
-    return (
-        f"{spec.model_title} · {', '.join(spec.task_titles.values())} · k = {k} · {counted(len(spec.seeds), 'seed')} × "
-        f"{queries} held-out queries · {spec.dtype}"
-    )
+    asked = what(view.spec, study.facts("demonstrations"), study.facts("queries"), query="held-out query")
+    drawn = picture(tables.short(view), "without the mean shift")
+    return Page("Prompt into weights", asked, answer(view), sections, picture=drawn)
 
 
 def path_note(view: View) -> str:

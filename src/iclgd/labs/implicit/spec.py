@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, Label, LabSpec
-from iclgd.options import ModelOptions, PromptOptions, SomeEpisodes, Tasks, refuse_same, untrained_seed
+from iclgd.options import ModelOptions, OtherTask, PromptOptions, SomeEpisodes, Tasks, refuse_same, untrained_seed
 from iclgd.spec import EpisodeSpec, Init, Inits, ModelSpec, PromptSpec, Rates, Spec, option, unique
 
 Precision = Literal["float64", "float32", "bfloat16"]
@@ -69,7 +69,7 @@ class ImplicitSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
     k: int = option(8, "Number of demonstrations.", ge=1)
     queries: int = option(16, "Number of held-out queries, or all that the calibration leaves.", ge=2)
     task: Tasks = option(("sentiment",), "Tasks, separated by commas: names, or task .yaml files.")
-    other: str | None = option(
+    other: OtherTask = option(
         None, "Task of queries and demonstrations that serve as nulls.  [default: kinds, or sentiment]", keyed=False
     )
     init: Inits = option(("trained", "random"), "Weights, separated by commas: trained, random, embeddings.")

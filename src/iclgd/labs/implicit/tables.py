@@ -64,15 +64,15 @@ def _fall(settling: Array) -> Number:
 # what patches do
 
 
-EFFECTS = ["", "accuracy", "agrees with icl", "margins recovered", "without the mean shift"]
+EFFECTS = ["", "margins recovered", "without the mean shift", "accuracy", "agrees with icl"]
 
 
 def effects(view: View, init: str, labels: Labels) -> list[Entry]:
-    """Accuracy, agreement with reading, and how much of its effect on the label margins is there."""
+    """How much of reading's effect on the label margins is there, accuracy, and agreement with reading."""
     return [
+        *(_or_not(mean(view.recovery(init, centred, **labels))) for centred in (False, True)),
         _or_not(shares(view.right(init, **labels))),
         _or_not(shares(view.agreeing(init, **labels))),
-        *(_or_not(mean(view.recovery(init, centred, **labels))) for centred in (False, True)),
     ]
 
 
@@ -93,7 +93,9 @@ def short(view: View) -> Table:
     for other in view.spec.init[1:]:
         rows.append(_row(view, other, f"  {other} weights", whole))
     for rate in view.spec.rates:
-        rows.append(_row(view, init, f"gd {rate:g}", {"patch": "gd", "rate": rate, "demos": "right"}))
+        lost = view.diverged(init, rate)
+        said = f", diverged in {lost} of {len(view.spec.task) * len(view.spec.seeds)}" if lost else ""
+        rows.append(_row(view, init, f"gd {rate:g}{said}", {"patch": "gd", "rate": rate, "demos": "right"}))
         rows.append(_row(view, init, "  wrong labels", {"patch": "gd", "rate": rate, "demos": "wrong"}))
     return Table(EFFECTS, rows)
 
@@ -102,7 +104,7 @@ def _on_others(view: View, init: str, most: int) -> list[list[Entry]]:
     """The same patch on queries of another task, beside what the same prompt does to them."""
     asked: Labels = {"asked": "others", "patch": WHOLE, "fitted": most}
     found = [_or_not(mean(view.recovery(init, centred, **asked))) for centred in (False, True)]
-    return [["  on another task's queries", "", "", *found]]
+    return [["  on another task's queries", *found, "", ""]]
 
 
 def _row(view: View, init: str, name: str, labels: Labels) -> list[Entry]:

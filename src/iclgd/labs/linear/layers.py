@@ -126,8 +126,8 @@ def answer(study: Study) -> str:
     level = [kind for kind in asked if titles[OWN[kind]] in near[kind] and kind not in right]
     told = [f"A {kind} layer is nearest to {_either(near[kind])}" for kind in near if kind not in (*right, *level)]
     parts = [
-        f"Of {counted(len(asked), 'kind')} of layer that are a learner by construction, {len(right)} "
-        f"{'is' if len(right) == 1 else 'are'} nearest to it after training" + (f" ({', '.join(right)})" * bool(right))
+        f"Of {counted(len(asked), 'kind')} of layer that are a learner by construction, {len(right) or 'none'} "
+        f"{'is' if len(right) < 2 else 'are'} nearest to it after training" + (f" ({', '.join(right)})" * bool(right))
     ]
     parts += [f"A {kind} layer is nearest to {_either(near[kind])}, which of them is not shown" for kind in level]
     return ". ".join([*parts, *told]) + "."

@@ -9,8 +9,9 @@ import numpy as np
 from iclgd.labs.order.spec import OrderSpec
 from iclgd.metrics.differences import difference, holm
 from iclgd.metrics.estimates import SHARE, Estimate, estimate
-from iclgd.report.numbers import Number, Size, counted
+from iclgd.report.numbers import Number, Size
 from iclgd.report.page import Entry, Page, Section, Table
+from iclgd.report.what import what
 from iclgd.study import Study
 
 ROUNDING = 1e-9  # a spread below it is none
@@ -21,13 +22,8 @@ def page(study: Study) -> Page:
     sections = [Section("Orders", f"{READ_ORDERS} {spec.interval_note}", orders_table(study), brief=True)]
     sections.append(Section("Next tokens", READ_TOKENS, tokens_table(study), brief=True))
     sections.append(Section("Anchors", READ_ANCHORS, anchors_table(study), brief=True))
-    facts = next(result.facts for _, result in study.found())
-    tasks = ", ".join(spec.task_titles.values())
-    what = (
-        f"{spec.model_title} · {tasks} · k = {facts['demonstrations']} · {spec.orders} orders · "
-        f"{counted(len(spec.seeds), 'seed')} × {counted(facts['queries'], 'query')} · {spec.dtype}"
-    )
-    return Page("What the order of demonstrations changes", what, answer(study), sections)
+    asked = what(spec, study.facts("demonstrations"), study.facts("queries"), f"{spec.orders} orders")
+    return Page("What the order of demonstrations changes", asked, answer(study), sections)
 
 
 def _spec(study: Study) -> OrderSpec:

@@ -13,7 +13,8 @@ iclgd.widget("against", (host, data) => {
   /* What was asked for differently. */
   function apart() {
     const [one, other] = [first().spec, second().spec], fields = [...new Set([...Object.keys(one), ...Object.keys(other)])];
-    const text = (value) => (value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value));
+    const options = ({ name, ...rest }) => [name, ...Object.entries(rest).map(([option, value]) => `${option}=${value}`)].join(":");
+    const text = (value) => (value === undefined ? "" : Array.isArray(value) ? value.map(text).join(", ") : value?.name ? options(value) : typeof value === "string" ? value : JSON.stringify(value));
     const rows = fields.filter((name) => text(one[name]) !== text(other[name]));
     if (first().lab !== second().lab) return el("p", { text: `${first().lab} and ${second().lab} are different labs.` });
     if (!rows.length) return el("p", { text: "Both were asked for the same." });

@@ -2,8 +2,9 @@
 /* Dots with intervals and lines with bands, drawn with Observable Plot. */
 (() => {
   const { el, save } = iclgd;
-  const LABELS = 230; // room for names beside the dots; without it they stand above them
+  const LABELS = 230, LETTER = 6.8; // room for names beside the dots; where there is too little they stand above them
   const NARROW = 560;
+  const DOTS = [null, "1 2.5", "9 2", "9 2 1 2", "3 1"];
   const BANDS = 3; // lines that can have bands and still be told apart
 
   const colours = new Map(); // by name, the same in every chart of the page; places come with the data
@@ -31,14 +32,15 @@
   }
 
   function dotPanel(rows, domain, width, title, colourName, said) {
-    const narrow = width < NARROW, step = narrow ? 38 : 25;
     const names = rows.map((row) => row.label("name") || row.label("role"));
+    const labels = Math.max(LABELS, 16 + LETTER * Math.max(...names.map((name) => name.length)));
+    const narrow = width < NARROW || labels > width / 2, step = narrow ? 38 : 25;
     const marks = rows.map((row, i) => ({ i, own: row.label("role") === "own", value: row.values[0], low: row.low[0], high: row.high[0] }));
     const first = marks.find((mark) => mark.own), paint = (mark) => (mark.own ? colourName(rows[mark.i]) : "var(--none)");
     const alone = marks.filter((mark) => mark.own).length === 1 && first && !Number.isNaN(first.low);
     const dy = narrow ? 9 : 0;
     const svg = plot({
-      width, height: step * rows.length + 34, marginLeft: narrow ? 6 : LABELS, marginRight: 16, marginTop: 4, marginBottom: 30,
+      width, height: step * rows.length + 34, marginLeft: narrow ? 6 : labels, marginRight: 16, marginTop: 4, marginBottom: 30,
       x: { domain, label: null, ticks: Math.max(3, Math.round(width / 140)) }, y: { domain: marks.map((mark) => mark.i), axis: null, type: "point", padding: 0.5 },
       ariaLabel: `${title}: ${rows.map((row, i) => `${names[i]} ${iclgd.interval(row.values[0], row.low[0], row.high[0])}`).join("; ")}`,
       marks: [
@@ -61,6 +63,19 @@
     return (value) => found.apply(value) + (found.bandwidth ?? 0) / 2;
   }
 
+  /* Nulls are dashed; of lines that share a colour, such as the rates of a learner, all but the first are dotted. */
+  function dash(row, rows, data) {
+    if (row.label(data.own) === "null") return "4 3";
+    const same = rows.filter((other) => other.label(data.own) !== "null" && colour(other.label(data.colour)) === colour(row.label(data.colour)));
+    return DOTS[unique(same, data.name).indexOf(row.label(data.name)) % DOTS.length];
+  }
+
+  /* About five places on an axis; of whole numbers only whole ones. */
+  function ticks(points) {
+    const found = d3.ticks(points[0], points.at(-1), 5);
+    return points.every(Number.isInteger) ? found.filter(Number.isInteger) : found;
+  }
+
   function linePanel(rows, data, domain, width, title, said) {
     const points = data.points, log = data.log?.includes(title), known = (value) => (log && value <= 0 ? NaN : value); // zero has no logarithm
     const marks = rows.map((row) => points.map((x, i) => ({ x, y: known(row.values[i]), low: known(row.low[i]), high: known(row.high[i]) })));
@@ -75,9 +90,9 @@
         iclgd.chosen.has("layer") && data.x === "layer" ? Plot.ruleX([layer], { stroke: "var(--soft)", strokeDasharray: "2 3" }) : null,
         ...rows.flatMap((row, i) => [
           own(row) && banded ? Plot.areaY(marks[i].filter((p) => !Number.isNaN(p.low)), { x: "x", y1: "low", y2: "high", fill: colour(row.label(data.colour)), fillOpacity: 0.16 }) : null,
-          Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: own(row) ? null : "4 3" }),
+          Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: dash(row, rows, data) }),
         ]),
-        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: 5, tickFormat: (v) => String(v) }),
+        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: ticks(points), tickFormat: (v) => String(v) }),
         Plot.axisY({ label: null, color: "var(--soft)", ticks: log ? 3 : 4, ...(log ? { tickFormat: (v) => iclgd.brief(v) } : {}) }),
       ],
     });
@@ -95,7 +110,7 @@
     const seen = new Map(rows.map((row) => [row.label(data.name), row]));
     if (seen.size < 2) return null;
     const swatch = (row) => {
-      const svg = plot({ width: 22, height: 10, margin: 1, axis: null, x: { domain: [0, 1] }, y: { domain: [0, 1] }, marks: [Plot.line([[0, 0.5], [1, 0.5]], { stroke: colour(row.label(data.colour)), strokeWidth: 2.5, strokeDasharray: row.label(data.own) === "null" ? "4 3" : null })] });
+      const svg = plot({ width: 22, height: 10, margin: 1, axis: null, x: { domain: [0, 1] }, y: { domain: [0, 1] }, marks: [Plot.line([[0, 0.5], [1, 0.5]], { stroke: colour(row.label(data.colour)), strokeWidth: 2.5, strokeDasharray: dash(row, rows, data) })] });
       svg.setAttribute("aria-hidden", "true");
       svg.classList.add("swatch");
       return svg;
