@@ -11,6 +11,7 @@ from iclgd.results import Array, Result, array
 from iclgd.study import Study
 
 QUERIES, LAYERS = 12, 3
+Effect = tuple[float, float]  # shares of reading's shift, and of what it does by the query
 ANSWERS = np.arange(QUERIES) % 2
 
 
@@ -26,6 +27,7 @@ class Plant:
         self.shift, self.by_query, self.cosine, self.block = shift, by_query, cosine, block
         self.nulls = {"wrong labels": (0.7, 0.1), "other task": (0.2, 0.05), "random": (0.0, 0.0)}
         self.trained = {"wrong": 0.01, "other task": 0.005}
+        self.gd: dict[float, tuple[Effect, Effect]] = {}  # by rate: on held-out and on calibration queries
         self.contrast, self.untrained, self.diverged = 0.03, -0.01, False
 
     def __call__(self, cell: Cell) -> Result:
@@ -38,7 +40,7 @@ class Plant:
 
     def _static(self, cell: Cell) -> Result:
         arrays = [array(ANSWERS, "query", quantity="answers")]
-        for asked in ("held", "others"):
+        for asked in ("held", "calibration", "others"):
             for name, parts in {"zero-shot": (0, 0), "icl": (1, 1), "icl, wrong labels": (1, -1)}.items():
                 arrays.append(scores(self._read(*parts), patch=name, asked=asked))
         for count in cell.spec.calibration:
@@ -67,8 +69,10 @@ class Plant:
                 arrays.append(array(values, "query", "layer", quantity="cosine", **labels))
             values = np.full((queries, LAYERS), self.contrast)
             arrays.append(array(values, "query", "layer", quantity="contrast", patch=patch))
-        for demos, parts in (("right", (0.4, 0.5)), ("wrong", (0.4, 0.2))):
+        held, asked = self.gd.get(float(cell.labels["rate"]), ((0.4, 0.5), (0.4, 0.5)))
+        for demos, parts in (("right", held), ("wrong", (0.4, 0.2))):
             arrays.append(scores(self._read(*parts), patch="gd", asked="held", demos=demos))
+            arrays.append(scores(self._read(*asked), patch="gd", asked="calibration", demos=demos))
         return Result(facts, arrays + self._matrices(cell))
 
     def _matrices(self, cell: Cell) -> list[Array]:

@@ -5,6 +5,7 @@ import pytest
 from planted_implicit import Plant, planted
 
 from iclgd.labs.implicit import tables
+from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.answer import answer, how_alike, identity, static, trained
 from iclgd.labs.implicit.page import page
 from iclgd.metrics.margins import effect, recovered
@@ -206,7 +207,7 @@ def test_the_page_says_what_was_run_what_was_found_and_what_the_identity_does_no
     view = planted()
     shown = page(view.study)
     assert shown.subtitle == "smollm2-135m · sentiment · k = 8 · 1 seed × 12 held-out queries · float32"
-    assert shown.answer == answer(view) == f"{identity(view)} {static(view)} {trained(view)}"
+    assert shown.answer == answer(view) == f"{identity(view)} {static(view)} {trained(view)} {Against(view).said()}"
     texts = {section.title: section.text for section in shown.sections}
     assert texts["For one query"].endswith(
         'A path of random matrices is "gradient descent" on trace losses to 2e-16: so is any.'

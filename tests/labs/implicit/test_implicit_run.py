@@ -66,8 +66,10 @@ def test_scores_without_and_behind_demonstrations_are_those_of_the_package_s_lea
     assert len(prompts.queries) == 9
     for name, learner in (("zero-shot", ZeroShot()), ("icl", InContext())):
         with learner.learn(subject, prompts) as predictor:
-            expected = predictor.trace(prompts).scores[4:]
-        np.testing.assert_allclose(scores(results["static"], patch=name), expected, atol=1e-5)
+            expected = predictor.trace(prompts).scores
+        np.testing.assert_allclose(scores(results["static"], patch=name), expected[4:], atol=1e-5)
+        calibration = scores(results["static"], patch=name, asked="calibration")
+        np.testing.assert_allclose(calibration, expected[:4], atol=1e-5)
     episode = Tools().episode(spec.cells()[0].spec.task, spec.cells()[0].spec.episode).with_wrong_labels(0)
     wrong = build_prompts(subject.tokenizer, episode, PromptSpec(), subject.room)
     with InContext().learn(subject, wrong) as predictor:
@@ -95,11 +97,13 @@ def test_contrasts_are_of_right_minus_wrong_labels_in_the_patch_and_in_training(
 def test_training_the_last_maps_is_the_package_s_gradient_descent(subject, spec, results):
     prompts = prompts_of(subject, spec.cells()[0])
     with GradientDescent(rate=0.3, trains="down").learn(subject, prompts) as predictor:
-        expected = predictor.trace(prompts).scores[4:]
+        expected = predictor.trace(prompts).scores
         moved = [slot.layer for slot in predictor.slots]
     assert moved == [0, 1, 2]
     found = scores(results["trained"], patch="gd", demos="right")
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(found, expected[4:], atol=1e-5)
+    calibration = scores(results["trained"], patch="gd", demos="right", asked="calibration")
+    np.testing.assert_allclose(calibration, expected[:4], atol=1e-5)
     assert not np.allclose(found, scores(results["static"], patch="zero-shot"), atol=1e-3)
     assert not np.allclose(found, scores(results["trained"], patch="gd", demos="wrong"), atol=1e-4)
 

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.view import WHOLE, View, mean, number
 from iclgd.report.numbers import Number, significant
 
@@ -15,7 +16,7 @@ TOLERANCES = {"float64": 1e-12, "float32": 1e-4, "bfloat16": 0.05}  # of a block
 
 
 def answer(view: View) -> str:
-    return " ".join(filter(None, (identity(view), static(view), trained(view))))
+    return " ".join(filter(None, (identity(view), static(view), trained(view), Against(view).said())))
 
 
 # for one query
@@ -86,20 +87,19 @@ def static(view: View) -> str:
 def trained(view: View) -> str:
     """At the rate where they are most alike: chosen after the fact, the most favourable reading, and it says so."""
     init, spec = view.spec.init[0], view.spec
-    known = {rate: view.cosine(init, "cosine", WHOLE, rate) for rate in spec.rates}
-    known = {rate: one for rate, one in known.items() if one.mean == one.mean}
-    if not known:
+    rate = view.most_alike(init)
+    if rate is None:
         return "Finetuning the same matrices diverged at every rate."
-    rate = max(known, key=lambda rate: known[rate].mean)
-    chosen = f" (of {len(known)} rates the most alike)" if len(known) > 1 else ""
+    chosen = f" (of {len(spec.rates)} rates the most alike)" if len(spec.rates) > 1 else ""
+    alike = view.cosine(init, "cosine", WHOLE, rate)
     wrong = view.cosine(init, "cosine", WHOLE, rate, "wrong")
     labels = view.cosine(init, "contrast", WHOLE, rate)
-    another = how_alike(known[rate].mean)
+    another = how_alike(alike.mean)
     gd = {"patch": "gd", "rate": rate, "demos": "right"}
     raw, centred = (mean(view.recovery(init, c, **gd)) for c in (False, True))  # type: ignore[arg-type]
     return (
         f"Finetuning the same matrices on the same demonstrations at {rate:g}{chosen} makes {another} change: cosine "
-        f"{number(known[rate], 3)}, {number(wrong, 3)} with training on wrong labels, {number(labels, 3)} of what "
+        f"{number(alike, 3)}, {number(wrong, 3)} with training on wrong labels, {number(labels, 3)} of what "
         f"labels alone change{untrained(view, rate)}. It brings back {number(raw)} of what reading does to the "
         f"margins, {number(centred)} without the shift."
     )

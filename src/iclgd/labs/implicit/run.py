@@ -141,8 +141,9 @@ def _static(spec: StaticCell, ground: Ground) -> Iterator[Array]:
     yield array(torch.tensor(ground.answers), "query", quantity="answers")
     for name, demos in (("zero-shot", None), ("icl", "right"), ("icl, wrong labels", "wrong")):
         yield _scores(ground.scores(ground.reading(demos, "held")), patch=name, **held)  # type: ignore[arg-type]
-    for name, demos in (("zero-shot", None), ("icl", "right")):
-        yield _scores(ground.scores(ground.reading(demos, "others")), patch=name, asked="others")  # type: ignore[arg-type]
+    for asked in ("calibration", "others"):
+        for name, demos in (("zero-shot", None), ("icl", "right")):
+            yield _scores(ground.scores(ground.reading(demos, asked)), patch=name, asked=asked)  # type: ignore[arg-type]
     vector, whole = Static("vector"), Static(ridge=spec.ridge)
     most = spec.calibration[-1]
     for count in spec.calibration:
@@ -178,8 +179,8 @@ def _trained(spec: TrainedCell, ground: Ground, tuned: dict[Demos, Tuned]) -> It
     """What training made of the matrices and of the answers, and how alike that is to the patches."""
     for demos, one in tuned.items():
         yield array(torch.tensor(one.losses), "step", quantity="loss", demos=demos)
-        if one.scores is not None:
-            yield _scores(one.scores, patch="gd", asked="held", demos=demos)
+        for asked, scores in one.scores.items():
+            yield _scores(scores, patch="gd", asked=asked, demos=demos)
     if any(one.diverged for one in tuned.values()):
         return
     static, most = Static(ridge=spec.ridge), spec.calibration[-1]
