@@ -69,8 +69,9 @@ def by_arithmetic(tools: "Tools") -> "Guess":
     """Seconds of a cell from its lab's count of operations and how fast this machine multiplies matrices."""
 
     def guess(job: "Job") -> float | None:
-        flops = LABS[job.cell.lab].flops
-        return None if flops is None else flops(job.cell, tools) / (EFFICIENCY * speed())
+        count = LABS[job.cell.lab].flops
+        flops = None if count is None else count(job.cell, tools)
+        return None if flops is None else flops / (EFFICIENCY * speed())
 
     return guess
 
