@@ -76,6 +76,14 @@ def by_arithmetic(tools: "Tools") -> "Guess":
     return guess
 
 
+def pace() -> str:
+    """`40% of the 0.17 TFLOP/s of this processor just now`; of this machine's GPU where it has one."""
+    import torch
+
+    whose = torch.cuda.get_device_name() if torch.cuda.is_available() else "this processor"
+    return f"{EFFICIENCY:.0%} of the {speed() / 1e12:.2g} TFLOP/s of {whose} just now"
+
+
 @cache
 def speed() -> float:
     """Operations a second of a float32 matrix product here: the best of a few."""

@@ -8,6 +8,7 @@ IMPLICIT = Lab(
     run=later("iclgd.labs.implicit.run:run"),
     page=later("iclgd.labs.implicit.page:page"),
     identity=later("iclgd.labs.implicit.run:identity"),
+    flops=later("iclgd.labs.implicit.cost:flops"),
     version=3,
     examples=(
         "  iclgd implicit                                        embedded model and task, a few minutes\n"
