@@ -78,17 +78,14 @@ class Plant:
     def _matrices(self, cell: Cell) -> list[Array]:
         ranks = cell.spec.ranks
         places = {"rank": ranks, "side": ("outputs", "inputs")}
-        arrays = [
-            array(
-                np.full((len(ranks), LAYERS, 2), 0.2), "rank", "layer", "side", quantity="overlap", coordinates=places
-            ),
-            array(
-                np.full((len(ranks), LAYERS, 2), 0.1),
-                *("rank", "layer", "side"),
-                quantity="overlap",
-                null="other task",
-                coordinates=places,
-            ),
+        planted = {(None, None): 0.2, (None, "other task"): 0.1, ("own", None): 0.4, ("own", "other task"): 0.3}
+        arrays = []
+        for (patch, null), value in (planted | {("labels", None): 0.5}).items():
+            labels = ({"patch": patch} if patch else {}) | ({"null": null} if null else {})
+            values = np.full((len(ranks), LAYERS, 2), value)
+            named = {"quantity": "overlap", "coordinates": places, **labels}
+            arrays.append(array(values, "rank", "layer", "side", **named))
+        arrays += [
             array(np.full((len(ranks), 2), 0.01), "rank", "side", quantity="chance", coordinates=places),
             array(np.full(LAYERS, 4.0), "layer", quantity="step"),
         ]

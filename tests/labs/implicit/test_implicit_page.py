@@ -191,9 +191,10 @@ def test_words_for_a_cosine(cosine, says):
 
 
 def test_subspaces_stand_beside_chance_and_another_task_s():
-    assert row(tables.overlaps(planted()), "rank 4, gd 0.01, trained")[1:] == [
-        ".200", ".100", ".010", ".200", ".100", ".010",
-    ]  # fmt: skip
+    table = tables.overlaps(planted())
+    expected = {"one matrix": (".200", ".100"), "own patches": (".400", ".300"), "labels' part": (".500", "")}
+    for title, (own, other) in expected.items():
+        assert row(table, f"{title}, rank 4, gd 0.01, trained")[1:] == [own, other, ".010", own, other, ".010"]
 
 
 def test_sizes_and_the_best_step_are_medians_over_layers():

@@ -69,7 +69,7 @@ def _trained(spec: TrainedCell, ground: Ground, cost: Arithmetic) -> Iterator[fl
     yield 2 * _fit(cost, held)
     weights, products = cost.trained["down"], len(DEMOS) + 2  # of own patches with an update, and two for the contrast
     yield WIDE * PRODUCT * weights * len(held) * products
-    yield PRODUCT * weights * (spec.ranks[-1] + SPARE) * 2 * (ROUNDS + 1) * len(DEMOS)  # singular directions
+    yield PRODUCT * weights * (spec.ranks[-1] + SPARE) * 2 * (ROUNDS + 1) * 5  # singular directions of five
 
 
 def _exact(spec: ExactCell, cost: Arithmetic, bos: Ids, context: Ids, queries: Sequence[Ids]) -> Iterator[float]:

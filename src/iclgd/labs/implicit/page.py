@@ -32,7 +32,11 @@ ALIKE = (
     "Cosine of patches with the update that gradient descent makes of the same matrices, mean over layers; labels' "
     "part: of right minus wrong labels in both."
 )
-OVERLAPS = "‖UᵀV‖² / r of the first r singular directions of one matrix for all and of training: 1 is the same space."
+OVERLAPS = (
+    "‖UᵀV‖² / r of the first r singular directions of one matrix for all and of training: 1 is the same space. Own "
+    "patches have one direction: how much of it lies in training's first r. Labels' part: right minus wrong labels in "
+    "the matrix and in training."
+)
 STEPS = "Medians over layers. Best step: the number by which training's update comes closest to the patch."
 BY_LAYER = "At the rate whose update is most alike to the patch for all queries, the one that the answer speaks of."
 CURVE = "Kind of patch and number of queries it was fitted on; then patches in a third of the layers alone."
