@@ -182,6 +182,19 @@ def test_subspaces_are_of_patches_and_training_in_their_own_places(subject, spec
     )
 
 
+@pytest.mark.parametrize("architecture", ["llama", "gpt2"])
+def test_the_change_that_training_made_written_into_the_weights_is_training(architecture, spec):
+    """Its matrices are those that are patched, outputs by inputs, whichever way a family keeps them."""
+    tools, cell, trained = Tools(), spec.cells()[0].spec, tiny_subject(architecture)
+    episode, other = (tools.episode(task, cell.episode) for task in (cell.task, cell.other))
+    ground = Ground(trained, episode, other, PromptSpec(), 0, 4, silent)
+    tuned = ground.tuned("right", 0.3)
+    for asked in ("held", "calibration"):
+        found = ground.patched([Added(change) for change in tuned.change], asked)
+        torch.testing.assert_close(found, tuned.scores[asked], atol=1e-4, rtol=0)
+        assert not torch.allclose(found, ground.scores(ground.reading(None, asked)), atol=1e-3)
+
+
 def test_a_third_of_the_layers_is_that_third(subject, spec, results):
     tools, cell = Tools(), spec.cells()[0].spec
     episode, other = (tools.episode(task, cell.episode) for task in (cell.task, cell.other))
