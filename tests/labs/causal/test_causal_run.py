@@ -324,6 +324,19 @@ def test_the_dual_step_is_what_demonstrations_give_beside_all_else(architecture,
     torch.testing.assert_close(larger / (1 - larger), 10 * found[1] / (1 - found[1]), rtol=1e-3, atol=1e-4)
 
 
+def test_a_head_s_dual_step_is_of_demonstrations_without_bos_and_the_mean_over_queries(tasks, of_heads):
+    ground = ground_of(tiny_subject("llama"), tasks)
+    lasts, places = ground.read("icl")[0], torch.arange(len(ground.prompts.context))
+    assert len(ground.prompts.bos) == 1
+
+    def mean(demos: torch.Tensor) -> torch.Tensor:
+        return torch.stack([dual_step(ground.subject, one.prefix, one.token, demos) for one in lasts]).mean(0)
+
+    (found,) = of_heads.select(quantity="head score", score="dual step")
+    np.testing.assert_allclose(found.values, mean(places >= 1), atol=1e-5)
+    assert np.abs(found.values - mean(places >= 0).numpy()).max() > 1e-3
+
+
 def test_families_that_keep_their_values_have_two_scores(tasks):
     ground = ground_of(tiny_subject("bloom"), tasks)
     assert set(head_scores(ground)) == {"function vector", "induction"}
