@@ -41,8 +41,9 @@ class Plant:
     def _static(self, cell: Cell) -> Result:
         arrays = [array(ANSWERS, "query", quantity="answers")]
         for asked in ("held", "calibration", "others"):
+            twice = 2 if asked == "others" else 1  # reading does more to another task's queries
             for name, parts in {"zero-shot": (0, 0), "icl": (1, 1), "icl, wrong labels": (1, -1)}.items():
-                arrays.append(scores(self._read(*parts), patch=name, asked=asked))
+                arrays.append(scores(self._read(*(twice * part for part in parts)), patch=name, asked=asked))
         for count in cell.spec.calibration:
             for patch in ("vector", *(f"rank {r}" for r in cell.spec.ranks if r < count), "matrix"):
                 part = self.by_query if patch == "matrix" else 0

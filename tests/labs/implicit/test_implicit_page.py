@@ -137,6 +137,7 @@ def test_the_short_table_has_reading_patches_nulls_and_training():
     assert row(tables.short(view), "zero-shot")[1].startswith(".50 [")  # it leans to class 0
     assert row(tables.short(view), "icl")[1:3] == ["1.00 [.76 1.00]", "1.00 [.76 1.00]"]
     assert row(tables.short(view), "gd 0.01")[4] == ".50 [.50 .50]"
+    assert row(tables.short(view), "on another task's queries")[4] == ".05 [.05 .05]"  # .1 of twice the effect
 
 
 def test_the_curve_goes_over_queries_ranks_and_depth():
