@@ -70,7 +70,7 @@ class Lab:
     ``run`` is pure: the same cell gives the same result, and what it needs beyond the spec comes from its tools.
     ``together``, where given, runs many cells in one go to the same numbers. ``identity`` hashes what a spec points to.
     ``version`` rises when the same cell would give other numbers. A ``quick`` lab leaves no folder unless asked to.
-    ``flops`` guesses a cell's arithmetic, so that a plan can say how long it takes before any was run.
+    ``flops`` counts a cell's arithmetic, so that a plan can say how long it takes before any was run; None: it cannot.
     """
 
     spec: type[LabSpec]
@@ -79,7 +79,7 @@ class Lab:
     together: "Callable[[Sequence[Cell], Tools], Iterable[Result]] | None" = None
     identity: "Callable[[Cell, Tools], Mapping[str, Any]]" = lambda _cell, _tools: {}
     version: int = 1
-    flops: "Callable[[Cell, Tools], float] | None" = None
+    flops: "Callable[[Cell, Tools], float | None] | None" = None
     quick: bool = False
     examples: str = ""
 

@@ -74,7 +74,8 @@ claim(
     number("another query"),
     stands="fails",
     of="the gap in the logits that another query's patch leaves, in an untrained transformer",
-    note="The patch is made from the query's own activations.",
+    note="The patch is made from the query's own activations. In a pretrained model, too, another query's leaves a "
+    "large part of the gap: docs/implicit.md.",
 )
 claim(
     "dherin2025.is-training",
@@ -85,6 +86,8 @@ claim(
     patch_cosine(),
     stands="fails",
     of="cosine of one patch for all queries with training's update, mean over layers, rate .01",
+    note="The limit is ours. Queries' own patches are as far from it, and training on wrong labels as near: "
+    "docs/implicit.md.",
     tier="minutes",
     needs=("model",),
 )

@@ -9,7 +9,6 @@ exact(
     "Newton's iteration from αS leaves (1 − αλ²)^(2^k) of each eigendirection.",
     Place("fu2023", "§3"),
     "newton-residual",
-    limit=1e-11,
 )
 claim(
     "fu2023.largest-rate",
@@ -27,7 +26,6 @@ exact(
     "k of Newton's iterations from αI are 2^k steps of gradient descent from 0: the same path, at another speed.",
     Place("fu2023", "§3, ours"),
     "newton-is-gd-doubled",
-    limit=1e-11,
 )
 claim(
     "fu2023.gd-grows-with-condition",
@@ -61,7 +59,6 @@ exact(
     Place("fu2023", "§3, ours"),
     "newton-is-gd-doubled",
     "paths",
-    limit=1e-11,
 )
 claim(
     "fu2023.stacks-keep-newtons-pace",

@@ -36,6 +36,8 @@ claim(
     IMPLICIT,
     recovery(True),
     of="the same after the mean over queries is taken off",
+    note="No sign of learning by itself: patches of untrained weights bring as much of what their prompt does, and one "
+    "fitted behind another task's prompt brings a part (docs/implicit.md).",
     **MINUTES,
 )
 claim(

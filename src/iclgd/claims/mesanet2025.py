@@ -8,7 +8,6 @@ exact(
     "The optimal read-out G(H + Λ)⁻¹q is exact after as many steps of conjugate gradients as a key has dimensions.",
     Place("mesanet2025", "§3"),
     "mesa-by-conjugate-gradients",
-    limit=1e-10,
 )
 claim(
     "mesanet2025.one-step-is-not",

@@ -40,13 +40,13 @@ def recovery_less(null: str) -> Reader:
 
     def read(study: "Study") -> Any:
         from iclgd.labs.implicit.view import NOTHING, WHOLE, View
+        from iclgd.metrics.differences import difference
 
         view = View(study)
         one, two = (
             view.recovery("trained", True, patch=WHOLE, fitted=view.most, **more) for more in ({}, {"null": null})
         )
-        found = view.apart(one, two)
-        return NOTHING if found is None else found.estimate
+        return difference(one, two).estimate if one.size and one.shape == two.shape else NOTHING
 
     return read
 

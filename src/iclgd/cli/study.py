@@ -95,7 +95,7 @@ def run_command(
 def plan_command(file: str, store: str | None, form: Form) -> None:
     """What running a study FILE would do: cells done and left, and the time, memory and disk that is left to take."""
     from iclgd.grid.changes import grid_of
-    from iclgd.grid.estimate import Cost, by_arithmetic, costs
+    from iclgd.grid.estimate import Cost, by_arithmetic, costs, pace
     from iclgd.grid.plan import jobs_of
     from iclgd.store.cells import Store
 
@@ -116,7 +116,7 @@ def plan_command(file: str, store: str | None, form: Form) -> None:
         over.append(f"time     {_time(total)}, one after another{note}")
     if total.guessed:
         cells = counted(total.guessed, "cell")
-        over.append(f"         of {cells} a guess from their arithmetic: none like them was run here")
+        over.append(f"         of {cells} a guess from their arithmetic, at {pace()}: none like them was run here")
     over += _room(total, kept.folder)
     data = {"parts": rows_as_data(header, rows), "cells": len(seen), "left": len(seen) - done, **asdict(total)}
     form.tell(data, lambda: "\n".join([Table(header, rows).text(window()), "", *over]), str(len(seen) - done))

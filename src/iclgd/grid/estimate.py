@@ -69,10 +69,19 @@ def by_arithmetic(tools: "Tools") -> "Guess":
     """Seconds of a cell from its lab's count of operations and how fast this machine multiplies matrices."""
 
     def guess(job: "Job") -> float | None:
-        flops = LABS[job.cell.lab].flops
-        return None if flops is None else flops(job.cell, tools) / (EFFICIENCY * speed())
+        count = LABS[job.cell.lab].flops
+        flops = None if count is None else count(job.cell, tools)
+        return None if flops is None else flops / (EFFICIENCY * speed())
 
     return guess
+
+
+def pace() -> str:
+    """`40% of the 0.17 TFLOP/s of this processor just now`; of this machine's GPU where it has one."""
+    import torch
+
+    whose = torch.cuda.get_device_name() if torch.cuda.is_available() else "this processor"
+    return f"{EFFICIENCY:.0%} of the {speed() / 1e12:.2g} TFLOP/s of {whose} just now"
 
 
 @cache

@@ -22,7 +22,22 @@ def recovered(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
     """
     if centred:
         found, wanted = found - found.mean(0), wanted - wanted.mean(0)
-    part, whole = (found * wanted).sum(-1), (wanted * wanted).sum(-1)
+    return _ratio((found * wanted).sum(-1), (wanted * wanted).sum(-1))
+
+
+def missed(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
+    """Σ‖found − wanted‖² / Σ‖wanted‖² over queries: 0 for the effect itself, 1 where nothing happens, more if worse.
+
+    A distance, which ``recovered`` is not: an effect ten times as large recovers 10, and misses 81. By query, and
+    ``centred``, as there.
+    """
+    if centred:
+        found, wanted = found - found.mean(0), wanted - wanted.mean(0)
+    return _ratio(((found - wanted) ** 2).sum(-1), (wanted * wanted).sum(-1))
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Values by query whose mean is Σ part / Σ whole; nan where the whole is nothing."""
     if not whole.sum() > 0:
         return np.full(len(part), np.nan)
     ratio = part.sum() / whole.sum()

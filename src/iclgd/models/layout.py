@@ -164,6 +164,12 @@ class Layout:
         return len(self.blocks)
 
     @property
+    def room(self) -> int | None:
+        """How many tokens a context holds; None where positions have no bound."""
+        names = ("max_position_embeddings", "n_positions", "max_seq_len")
+        return next((int(length) for name in names if (length := getattr(self.config, name, None))), None)
+
+    @property
     def heads(self) -> int:
         return int(self.config.num_attention_heads)
 

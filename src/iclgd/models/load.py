@@ -42,7 +42,7 @@ def load_subject(spec: ModelSpec, note: Note = lambda _: None) -> Subject:
     if spec.init != "trained":
         reinitialise(model, spec.init, spec.init_seed)
     _refuse_bad_weights(model, spec.name)
-    subject = Subject(model, _tokenizer(source, spec), spec.name)
+    subject = Subject(model, load_tokenizer(source, spec), spec.name)
     torch.set_float32_matmul_precision("high" if spec.dtype == "tf32" else "highest")
     return subject
 
@@ -159,7 +159,7 @@ def _hub_options(spec: ModelSpec) -> dict[str, Any]:
     return {"revision": cached_commit(spec) or spec.revision, "trust_remote_code": spec.trust_remote_code}
 
 
-def _tokenizer(source: str, spec: ModelSpec) -> Any:
+def load_tokenizer(source: str, spec: ModelSpec) -> Any:
     """The tokenizer beside the weights; where there is none, transformers may make one that knows no words."""
     try:
         found = AutoTokenizer.from_pretrained(source, **_hub_options(spec))

@@ -60,8 +60,7 @@ class Subject:
     @property
     def room(self) -> int | None:
         """How many tokens the model's context holds; None where positions have no bound."""
-        names = ("max_position_embeddings", "n_positions", "max_seq_len")
-        return next((int(length) for name in names if (length := getattr(self.layout.config, name, None))), None)
+        return self.layout.room
 
     # captured forward passes
 

@@ -179,3 +179,16 @@ def test_answers_without_heads_are_those_of_the_ablated_model(tasks, of_heads):
         ]
     found = scores(of_heads, run="icl", score="induction")
     np.testing.assert_allclose(found, torch.stack(expected), atol=1e-4)
+
+
+def test_a_head_s_dual_step_is_of_demonstrations_without_bos_and_the_mean_over_queries(tasks, of_heads):
+    ground = ground_of(tiny_subject("llama"), tasks)
+    lasts, places = ground.read("icl")[0], torch.arange(len(ground.prompts.context))
+    assert len(ground.prompts.bos) == 1
+
+    def mean(demos: torch.Tensor) -> torch.Tensor:
+        return torch.stack([dual_step(ground.subject, one.prefix, one.token, demos) for one in lasts]).mean(0)
+
+    (found,) = of_heads.select(quantity="head score", score="dual step")
+    np.testing.assert_allclose(found.values, mean(places >= 1), atol=1e-5)
+    assert np.abs(found.values - mean(places >= 0).numpy()).max() > 1e-3

@@ -92,6 +92,38 @@ def test_reading_s_layers_in_the_finetuned_model_run_on_its_weights(tasks, swaps
     assert np.abs(into_gd - before).max((1, 2)).min() > 1e-4
 
 
+@pytest.mark.parametrize("source, into", SWAPS)
+def test_the_last_layer_of_a_run_in_another_stands_on_that_other_run_s_stream(source, into, tasks, swaps):
+    """By hand: the stream before the last block of one run, its attention output of the other, then the MLP."""
+    ground = ground_of(tiny_subject("llama"), tasks)
+    with ground.trained(0.3) as (_, _, tuned):
+        seen = {"zero-shot": ground_of(tiny_subject("llama"), tasks).read("zero-shot")[1], "gd": tuned}
+    seen["icl"] = ground.read("icl")[1]
+    block = ground.subject.layout.blocks[-1]
+    with torch.no_grad():
+        stream = seen[into].blocks[:, -2] + seen[source].attention[:, -1]
+        given = stream + block.mlp(block.post_attention_layernorm(stream))
+        expected = ground.of_words(ground.subject.unembed(given))
+    np.testing.assert_allclose(
+        scores(swaps, source=source, into=into, site="attention")[-1], expected, rtol=0, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("null", ["other query", "random"])
+def test_a_null_is_an_update_on_top_of_the_zero_shot_run_s_own_values(null, tasks, swaps):
+    """After the last block nothing but the unembedding is left, so that its scores are known."""
+    ground = ground_of(tiny_subject("llama"), tasks)
+    zero, icl = (ground.read(run)[1].blocks[:, -1] for run in ("zero-shot", "icl"))
+    (one,) = swaps.select(quantity="scores", source="icl", into="zero-shot", site="blocks", null=null, layers=None)
+    if null == "other query":
+        expected = ground.of_words(ground.subject.unembed(zero + (icl - zero).roll(1, 0)))
+        np.testing.assert_allclose(one.values[-1], expected, atol=1e-4)
+        return
+    whole = random_update(ground.read("zero-shot")[1].blocks, ground.read("icl")[1].blocks, ground.seed)[:, -1]
+    torch.testing.assert_close((whole - zero).norm(dim=-1), (icl - zero).norm(dim=-1))
+    np.testing.assert_allclose(one.values[-1], ground.of_words(ground.subject.unembed(whole)), atol=1e-4)
+
+
 def test_nulls_go_into_the_zero_shot_run_of_every_source_and_are_other_numbers(swaps):
     found = {
         (one.labels["source"], one.labels["into"], one.labels["null"]) for one in swaps.arrays if "null" in one.labels

@@ -11,6 +11,7 @@ from iclgd.results import Array, Result, array
 from iclgd.study import Study
 
 QUERIES, LAYERS = 12, 3
+Effect = tuple[float, float]  # shares of reading's shift, and of what it does by the query
 ANSWERS = np.arange(QUERIES) % 2
 
 
@@ -26,6 +27,7 @@ class Plant:
         self.shift, self.by_query, self.cosine, self.block = shift, by_query, cosine, block
         self.nulls = {"wrong labels": (0.7, 0.1), "other task": (0.2, 0.05), "random": (0.0, 0.0)}
         self.trained = {"wrong": 0.01, "other task": 0.005}
+        self.gd: dict[float, tuple[Effect, Effect]] = {}  # by rate: on held-out and on calibration queries
         self.contrast, self.untrained, self.diverged = 0.03, -0.01, False
 
     def __call__(self, cell: Cell) -> Result:
@@ -38,9 +40,10 @@ class Plant:
 
     def _static(self, cell: Cell) -> Result:
         arrays = [array(ANSWERS, "query", quantity="answers")]
-        for asked in ("held", "others"):
+        for asked in ("held", "calibration", "others"):
+            twice = 2 if asked == "others" else 1  # reading does more to another task's queries
             for name, parts in {"zero-shot": (0, 0), "icl": (1, 1), "icl, wrong labels": (1, -1)}.items():
-                arrays.append(scores(self._read(*parts), patch=name, asked=asked))
+                arrays.append(scores(self._read(*(twice * part for part in parts)), patch=name, asked=asked))
         for count in cell.spec.calibration:
             for patch in ("vector", *(f"rank {r}" for r in cell.spec.ranks if r < count), "matrix"):
                 part = self.by_query if patch == "matrix" else 0
@@ -67,24 +70,23 @@ class Plant:
                 arrays.append(array(values, "query", "layer", quantity="cosine", **labels))
             values = np.full((queries, LAYERS), self.contrast)
             arrays.append(array(values, "query", "layer", quantity="contrast", patch=patch))
-        for demos, parts in (("right", (0.4, 0.5)), ("wrong", (0.4, 0.2))):
+        held, asked = self.gd.get(float(cell.labels["rate"]), ((0.4, 0.5), (0.4, 0.5)))
+        for demos, parts in (("right", held), ("wrong", (0.4, 0.2))):
             arrays.append(scores(self._read(*parts), patch="gd", asked="held", demos=demos))
+            arrays.append(scores(self._read(*asked), patch="gd", asked="calibration", demos=demos))
         return Result(facts, arrays + self._matrices(cell))
 
     def _matrices(self, cell: Cell) -> list[Array]:
         ranks = cell.spec.ranks
         places = {"rank": ranks, "side": ("outputs", "inputs")}
-        arrays = [
-            array(
-                np.full((len(ranks), LAYERS, 2), 0.2), "rank", "layer", "side", quantity="overlap", coordinates=places
-            ),
-            array(
-                np.full((len(ranks), LAYERS, 2), 0.1),
-                *("rank", "layer", "side"),
-                quantity="overlap",
-                null="other task",
-                coordinates=places,
-            ),
+        planted = {(None, None): 0.2, (None, "other task"): 0.1, ("own", None): 0.4, ("own", "other task"): 0.3}
+        arrays = []
+        for (patch, null), value in (planted | {("labels", None): 0.5}).items():
+            labels = ({"patch": patch} if patch else {}) | ({"null": null} if null else {})
+            values = np.full((len(ranks), LAYERS, 2), value)
+            named = {"quantity": "overlap", "coordinates": places, **labels}
+            arrays.append(array(values, "rank", "layer", "side", **named))
+        arrays += [
             array(np.full((len(ranks), 2), 0.01), "rank", "side", quantity="chance", coordinates=places),
             array(np.full(LAYERS, 4.0), "layer", quantity="step"),
         ]

@@ -32,7 +32,7 @@ def test_a_study_says_what_was_found_and_is_shown_again_without_running_a_cell(t
     main(["implicit", "--spec", "here/spec.yaml", "--json"])
     found = json.loads(capsys.readouterr().out)
     assert [section["title"] for section in found["sections"]][:3] == [
-        "In short", "Fitted on more queries", "For one query",
+        "In short", "The patch against training", "Fitted on more queries",
     ]  # fmt: skip
 
 

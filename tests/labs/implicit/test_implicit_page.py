@@ -7,6 +7,7 @@ import pytest
 from planted_implicit import Plant, planted
 
 from iclgd.labs.implicit import tables
+from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.answer import answer, how_alike, identity, static, trained
 from iclgd.labs.implicit.page import page
 from iclgd.metrics.estimates import estimate
@@ -146,6 +147,7 @@ def test_the_short_table_has_reading_patches_nulls_and_training():
     assert row(tables.short(view), "zero-shot")[3].startswith(".50 [")  # it leans to class 0
     assert row(tables.short(view), "icl")[3:] == ["1.00 [.76 1.00]", "1.00 [.76 1.00]"]
     assert row(tables.short(view), "gd 0.01")[2] == ".50 [.50 .50]"
+    assert row(tables.short(view), "on another task's queries")[2] == ".05 [.05 .05]"  # .1 of twice the effect
 
 
 def test_the_curve_goes_over_queries_ranks_and_depth():
@@ -205,9 +207,10 @@ def test_words_for_a_cosine_are_no_surer_than_its_interval(low, high, says):
 
 
 def test_subspaces_stand_beside_chance_and_another_task_s():
-    assert row(tables.overlaps(planted()), "rank 4, gd 0.01, trained")[1:] == [
-        ".200", ".100", ".010", ".200", ".100", ".010",
-    ]  # fmt: skip
+    table = tables.overlaps(planted())
+    expected = {"one matrix": (".200", ".100"), "own patches": (".400", ".300"), "labels' part": (".500", "")}
+    for title, (own, other) in expected.items():
+        assert row(table, f"{title}, rank 4, gd 0.01, trained")[1:] == [own, other, ".010", own, other, ".010"]
 
 
 def test_sizes_and_the_best_step_are_medians_over_layers():
@@ -221,7 +224,7 @@ def test_the_page_says_what_was_run_what_was_found_and_what_the_identity_does_no
     view = planted()
     shown = page(view.study)
     assert shown.subtitle == "smollm2-135m · sentiment · k = 8 · 1 seed × 12 held-out queries · float32"
-    assert shown.answer == answer(view) == f"{static(view)} {trained(view)} {identity(view)}"
+    assert shown.answer == answer(view) == f"{static(view)} {trained(view)} {Against(view).said()} {identity(view)}"
     texts = {section.title: section.text for section in shown.sections}
     assert texts["For one query"].endswith(
         'A path of random matrices is "gradient descent" on trace losses to 2e-16: so is any.'

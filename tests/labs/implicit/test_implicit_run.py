@@ -66,8 +66,10 @@ def test_scores_without_and_behind_demonstrations_are_those_of_the_package_s_lea
     assert len(prompts.queries) == 9
     for name, learner in (("zero-shot", ZeroShot()), ("icl", InContext())):
         with learner.learn(subject, prompts) as predictor:
-            expected = predictor.trace(prompts).scores[4:]
-        np.testing.assert_allclose(scores(results["static"], patch=name), expected, atol=1e-5)
+            expected = predictor.trace(prompts).scores
+        np.testing.assert_allclose(scores(results["static"], patch=name), expected[4:], atol=1e-5)
+        calibration = scores(results["static"], patch=name, asked="calibration")
+        np.testing.assert_allclose(calibration, expected[:4], atol=1e-5)
     episode = Tools().episode(spec.cells()[0].spec.task, spec.cells()[0].spec.episode).with_wrong_labels(0)
     wrong = build_prompts(subject.tokenizer, episode, PromptSpec(), subject.room)
     with InContext().learn(subject, wrong) as predictor:
@@ -95,11 +97,13 @@ def test_contrasts_are_of_right_minus_wrong_labels_in_the_patch_and_in_training(
 def test_training_the_last_maps_is_the_package_s_gradient_descent(subject, spec, results):
     prompts = prompts_of(subject, spec.cells()[0])
     with GradientDescent(rate=0.3, trains="down").learn(subject, prompts) as predictor:
-        expected = predictor.trace(prompts).scores[4:]
+        expected = predictor.trace(prompts).scores
         moved = [slot.layer for slot in predictor.slots]
     assert moved == [0, 1, 2]
     found = scores(results["trained"], patch="gd", demos="right")
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(found, expected[4:], atol=1e-5)
+    calibration = scores(results["trained"], patch="gd", demos="right", asked="calibration")
+    np.testing.assert_allclose(calibration, expected[:4], atol=1e-5)
     assert not np.allclose(found, scores(results["static"], patch="zero-shot"), atol=1e-3)
     assert not np.allclose(found, scores(results["trained"], patch="gd", demos="wrong"), atol=1e-4)
 
@@ -143,6 +147,65 @@ def test_likeness_is_by_layer_and_between_minus_one_and_one(results):
     for one in found:
         assert one.values.shape == ((5 if one.labels["patch"] == "own" else 1), 3)
         assert np.abs(one.values).max() <= 1
+
+
+def test_subspaces_are_of_patches_and_training_in_their_own_places(subject, spec, results):
+    """The whole decomposition, of the second layer: outputs to the left, inputs to the right, labels' part apart."""
+    tools, cell = Tools(), spec.cells()[0].spec
+    episode, other = (tools.episode(task, cell.episode) for task in (cell.task, cell.other))
+    ground = Ground(subject, episode, other, PromptSpec(), 0, 4, silent)
+    gd = {demos: ground.tuned(demos, 0.3).change[1] for demos in ("right", "wrong", "other task")}
+    fit = {demos: ground.static(demos, Static(), 4)[1].last for demos in ("right", "wrong")}
+    own = [ground.own("right")[1].of(query).last for query in range(5)]
+
+    def sides(a: torch.Tensor, b: torch.Tensor, rank: int, columns: int) -> list[float]:
+        (u, _, v), (x, _, y) = torch.linalg.svd(a), torch.linalg.svd(b)
+        pairs = ((u[:, :columns], x), (v[:columns].T, y.T))
+        return [float((one.T @ two[:, :rank]).square().sum() / columns) for one, two in pairs]
+
+    cases = [
+        ({"patch": None, "null": None}, [(fit["right"], gd["right"])], 2),
+        ({"patch": None, "null": "other task"}, [(fit["right"], gd["other task"])], 2),
+        ({"patch": "labels", "null": None}, [(fit["right"] - fit["wrong"], gd["right"] - gd["wrong"])], 2),
+        ({"patch": "own", "null": None}, [(one, gd["right"]) for one in own], 1),
+        ({"patch": "own", "null": "other task"}, [(one, gd["other task"]) for one in own], 1),
+    ]
+    for labels, pairs, columns in cases:
+        (found,) = results["trained"].select(quantity="overlap", **labels)
+        expected = np.mean([sides(a, b, 2, columns) for a, b in pairs], axis=0)
+        np.testing.assert_allclose(found.at(rank=2).values[1], expected, atol=2e-3)
+    (chance,) = results["trained"].select(quantity="chance")
+    assert chance.at(rank=2).values.tolist() == pytest.approx([2 / size for size in gd["right"].shape])
+    (step,) = results["trained"].select(quantity="step")
+    assert step.values[1] == pytest.approx(
+        float((fit["right"] * gd["right"]).sum() / gd["right"].square().sum()), rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt2"])
+def test_the_change_that_training_made_written_into_the_weights_is_training(architecture, spec):
+    """Its matrices are those that are patched, outputs by inputs, whichever way a family keeps them."""
+    tools, cell, trained = Tools(), spec.cells()[0].spec, tiny_subject(architecture)
+    episode, other = (tools.episode(task, cell.episode) for task in (cell.task, cell.other))
+    ground = Ground(trained, episode, other, PromptSpec(), 0, 4, silent)
+    tuned = ground.tuned("right", 0.3)
+    for asked in ("held", "calibration"):
+        found = ground.patched([Added(change) for change in tuned.change], asked)
+        torch.testing.assert_close(found, tuned.scores[asked], atol=1e-4, rtol=0)
+        assert not torch.allclose(found, ground.scores(ground.reading(None, asked)), atol=1e-3)
+
+
+def test_a_third_of_the_layers_is_that_third(subject, spec, results):
+    tools, cell = Tools(), spec.cells()[0].spec
+    episode, other = (tools.episode(task, cell.episode) for task in (cell.task, cell.other))
+    ground = Ground(subject, episode, other, PromptSpec(), 0, 4, silent)
+    for layer, third in enumerate(("first third", "middle third", "last third")):  # the model has three
+        expected = ground.patched(ground.static("right", Static(ridge=cell.ridge), 4, [layer]))
+        found = scores(results["static"], patch="matrix", fitted=4, depth=third)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    for null, demos in (("wrong labels", "wrong"), ("other task", "other task")):
+        expected = ground.patched(ground.static(demos, Static(ridge=cell.ridge), 4))
+        np.testing.assert_allclose(scores(results["static"], patch="matrix", fitted=4, null=null), expected, atol=1e-5)
 
 
 def test_training_that_diverges_is_a_fact_and_no_number(subject, spec):

@@ -14,6 +14,7 @@ from iclgd.labs.order.page import orders_table
 from iclgd.labs.order.run import permutations
 from iclgd.labs.order.spec import OrderSpec
 from iclgd.learners.descent import GradientDescent
+from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.models.load import load_subject
 from iclgd.prompts import build_prompts
 from iclgd.results import Result, array
@@ -66,6 +67,30 @@ def test_numbers_of_an_order_are_those_of_training_in_it(study, folder):
         scores = predictor.trace(prompts).scores.softmax(-1)
     wanted = scores[torch.arange(5), torch.tensor(prompts.answers)]
     np.testing.assert_allclose(values(study, "p", "gd 0.1")[0, 1], wanted, atol=1e-5)
+
+
+def test_next_tokens_are_compared_with_those_of_reading_in_the_same_order(study):
+    cell = study.cells[0]
+    subject = load_subject(ModelSpec(name=cell.spec.model.name, device="cpu"))
+    episode = Tools().episode(cell.spec.task, cell.spec.episode)
+    prompts = build_prompts(subject.tokenizer, episode, cell.spec.prompt, None)
+
+    def likeliest(learner, demos) -> list[set[int]]:
+        with learner.learn(subject, replace(prompts, demos=demos)) as predictor:
+            blocks = predictor.trace(prompts).blocks[:, -1, 0]
+        return [set(row) for row in subject.unembed(blocks).topk(3).indices.tolist()]
+
+    shared = {"gd 0.1": [], "zero-shot": []}
+    for order in permutations(3, 4, cell.spec.episode.seed):
+        demos = tuple(prompts.demos[i] for i in order)
+        read = likeliest(InContext(), demos)
+        for name, learner in (("gd 0.1", GradientDescent(0.1)), ("zero-shot", ZeroShot())):
+            pairs = zip(likeliest(learner, demos), read, strict=True)
+            shared[name].append([len(one & two) / 3 for one, two in pairs])
+    for name, expected in shared.items():
+        found = values(study, "overlap with icl", name)[0]
+        np.testing.assert_allclose(found, np.mean(expected, axis=0), atol=1e-9)
+        assert found.mean() < 1  # reading's own would be
 
 
 def test_a_full_batch_takes_one_step_along_the_sum_of_all_gradients(folder):

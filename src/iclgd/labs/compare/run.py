@@ -47,9 +47,9 @@ def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
     """The trainings that the cells will need, as many at once as memory holds; then each cell's result."""
     specs: list[CompareCell] = [cell.spec for cell in cells]  # type: ignore[misc]
     benches = [bench_of(spec, tools) for spec in specs]
-    wanted = [(bench, list(_wanted(spec, bench))) for spec, bench in zip(specs, benches, strict=True)]
-    for portion in portions(wanted):
-        train_ahead([one for i in portion for one in wanted[i][1]])
+    all_wanted = [(bench, list(wanted(spec, bench))) for spec, bench in zip(specs, benches, strict=True)]
+    for portion in portions(all_wanted):
+        train_ahead([one for i in portion for one in all_wanted[i][1]])
         for i in portion:
             yield _result(specs[i], benches[i])
             if len(cells) > 1 and benches[i] not in benches[i + 1 :]:
@@ -69,7 +69,7 @@ def _result(spec: CompareCell, bench: Bench) -> Result:
     return _learned(spec, bench)
 
 
-def _wanted(spec: CompareCell, bench: Bench) -> Iterator[Wanted]:
+def wanted(spec: CompareCell, bench: Bench) -> Iterator[Wanted]:
     """The trainings of a cell: learners on the demonstrations themselves, with wrong labels, and those of nulls."""
     for choice in (spec.learner, spec.versus):
         if choice is not None:

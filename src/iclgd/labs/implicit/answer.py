@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.view import WHOLE, View, mean, number
 from iclgd.metrics.differences import difference, holm
 from iclgd.metrics.estimates import Estimate
@@ -18,7 +19,7 @@ TOLERANCES = {"float64": 1e-12, "float32": 1e-4, "bfloat16": 0.05}  # of a block
 
 
 def answer(view: View) -> str:
-    return " ".join(filter(None, (static(view), trained(view), identity(view))))
+    return " ".join(filter(None, (static(view), trained(view), Against(view).said(), identity(view))))
 
 
 # for all queries
@@ -52,17 +53,16 @@ def static(view: View) -> str:
 def trained(view: View) -> str:
     """At the rate where they are most alike: chosen after the fact, the most favourable reading, and it says so."""
     init, spec = view.spec.init[0], view.spec
-    known = {rate: view.cosine(init, "cosine", WHOLE, rate) for rate in spec.rates}
-    known = {rate: one for rate, one in known.items() if one.mean == one.mean}
-    if not known:
+    rate = view.most_alike(init)
+    if rate is None:
         return "Finetuning the same matrices diverged at every rate."
-    rate = max(known, key=lambda rate: known[rate].mean)
-    chosen = f" (of {len(known)} rates the most alike)" if len(known) > 1 else ""
+    chosen = f" (of {len(spec.rates)} rates the most alike)" if len(spec.rates) > 1 else ""
+    alike = view.cosine(init, "cosine", WHOLE, rate)
     wrong = view.cosine(init, "cosine", WHOLE, rate, "wrong")
     brought = mean(view.recovery(init, True, patch="gd", rate=rate, demos="right"))
     return (
-        f"Finetuning the same matrices at {rate:g}{chosen} makes {how_alike(known[rate])}: cosine "
-        f"{number(known[rate], 3)}, {number(wrong, 3)} after training on wrong labels; it brings back "
+        f"Finetuning the same matrices at {rate:g}{chosen} makes {how_alike(alike)}: cosine "
+        f"{number(alike, 3)}, {number(wrong, 3)} after training on wrong labels; it brings back "
         f"{number(brought)}."
     )
 

@@ -33,9 +33,11 @@ def draw_curve(view: View) -> Figure:
 
 @styled
 def draw_layers(view: View) -> Figure:
-    """Cosine of patches and training by layer; nulls and other weights beside."""
+    """Cosine of patches and training by layer, at the answer's rate; nulls and other weights beside."""
     made, grid = figure(columns=2, width=4.2, height=3.2)
-    rate = view.spec.rates[-1]
+    rate = view.most_alike(view.spec.init[0])
+    if rate is None:  # training diverged at every rate: the answer says so
+        return made
     for panel, patch, title in zip(grid[0], ("own", WHOLE), ("own patches", "one matrix for all"), strict=True):
         for null, colour in ((None, COLOURS[0]), ("wrong", COLOURS[1]), ("other task", COLOURS[2])):
             name = {None: "gd", "wrong": "gd, wrong labels", "other task": "gd, another task"}[null]

@@ -29,10 +29,10 @@ OWN = 16  # held-out queries whose own patches are computed
 
 @dataclass(frozen=True)
 class Tuned:
-    """What finetuning the last maps did: their changes by layer, and the answers to the held-out queries."""
+    """What finetuning the last maps did: their changes by layer, and the answers to queries of the task."""
 
     change: list[Float[Tensor, "out in"]]
-    scores: Float[Tensor, "query label"] | None
+    scores: dict[Asked, Float[Tensor, "query label"]]
     losses: tuple[float, ...]
     diverged: str | None
 
@@ -137,12 +137,13 @@ class Ground:
             training = predictor.training
             assert training is not None
             if training.diverged:
-                return Tuned([], None, training.losses, training.diverged)
+                return Tuned([], {}, training.losses, training.diverged)
             with torch.no_grad():
                 lasts = [mlp.last for mlp in self.subject.layout.mlps()]
                 moved = [slot.parameter.detach() - slot.before for slot in predictor.slots if slot.before is not None]
                 change = [one.T if is_transposed(m) else one for m, one in zip(lasts, moved, strict=True)]
-                scores = self.scores(read(self.subject, self.whole("held"), None))
+                asked: tuple[Asked, ...] = ("calibration", "held")
+                scores = {some: self.scores(read(self.subject, self.whole(some), None)) for some in asked}
         return Tuned(change, scores, training.losses, None)
 
 

@@ -8,7 +8,8 @@ IMPLICIT = Lab(
     run=later("iclgd.labs.implicit.run:run"),
     page=later("iclgd.labs.implicit.page:page"),
     identity=later("iclgd.labs.implicit.run:identity"),
-    version=2,
+    flops=later("iclgd.labs.implicit.cost:flops"),
+    version=3,
     examples=(
         "  iclgd implicit                                        embedded model and task, a few minutes\n"
         "  iclgd implicit --task sentiment,kinds,continents --seeds 5\n"

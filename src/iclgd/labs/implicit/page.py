@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from iclgd.labs.implicit import figures, tables
+from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.answer import answer
 from iclgd.labs.implicit.view import View
 from iclgd.report.charts import picture
@@ -33,15 +34,22 @@ ALIKE = (
     "Cosine of patches with the update that gradient descent makes of the same matrices, mean over layers; labels' "
     "part: of right minus wrong labels in both."
 )
-OVERLAPS = "‖UᵀV‖² / r of the first r singular directions of one matrix for all and of training: 1 is the same space."
+OVERLAPS = (
+    "‖UᵀV‖² / r of the first r singular directions of one matrix for all and of training: 1 is the same space. Own "
+    "patches have one direction: how much of it lies in training's first r. Labels' part: right minus wrong labels in "
+    "the matrix and in training."
+)
 STEPS = "Medians over layers. Best step: the number by which training's update comes closest to the patch."
+BY_LAYER = "At the rate whose update is most alike to the patch for all queries, the one that the answer speaks of."
 CURVE = "Kind of patch and number of queries it was fitted on; then patches in a third of the layers alone."
 
 
 def page(study: Study) -> Page:
     view = View(study)
+    against = Against(view)
     sections = [
         Section("In short", f"{SHORT} {view.spec.interval_note}", tables.short(view), brief=True),
+        Section("The patch against training", against.note, against.table(), brief=True),
         Section(
             "Fitted on more queries",
             "Bands are 95% intervals.",
@@ -52,7 +60,7 @@ def page(study: Study) -> Page:
         Section("One patch for all queries", CURVE, tables.curve(view)),
         Section("What labels change", LABELS, tables.labels_made(view)),
         Section("The same matrices, trained", ALIKE, tables.alike(view), brief=True),
-        Section("By layer", "Nulls beside.", figure=Drawing("layers", partial(figures.draw_layers, view))),
+        Section("By layer", BY_LAYER, figure=Drawing("layers", partial(figures.draw_layers, view))),
         Section("The same directions", OVERLAPS, tables.overlaps(view)),
         Section("Sizes of both changes", STEPS, tables.steps(view)),
     ]

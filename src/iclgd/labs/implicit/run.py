@@ -1,6 +1,6 @@
 """One cell → one result: exact patches, one patch for all queries, or finetuning of the patched matrices."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -19,6 +19,7 @@ from iclgd.labs.implicit.weights import (
     overlap,
     own_contrasts,
     own_cosines,
+    own_overlap,
 )
 from iclgd.models.faithful import generate, generate_patched, residual
 from iclgd.models.mlps import matrix
@@ -31,6 +32,7 @@ from iclgd.tasks.episodes import Episode
 from iclgd.tools import Tools
 
 DEMOS: tuple[Demos, ...] = ("right", "wrong", "other task")
+SIDES = ("outputs", "inputs")
 THIRDS = ("first third", "middle third", "last third")
 
 
@@ -141,8 +143,9 @@ def _static(spec: StaticCell, ground: Ground) -> Iterator[Array]:
     yield array(torch.tensor(ground.answers), "query", quantity="answers")
     for name, demos in (("zero-shot", None), ("icl", "right"), ("icl, wrong labels", "wrong")):
         yield _scores(ground.scores(ground.reading(demos, "held")), patch=name, **held)  # type: ignore[arg-type]
-    for name, demos in (("zero-shot", None), ("icl", "right")):
-        yield _scores(ground.scores(ground.reading(demos, "others")), patch=name, asked="others")  # type: ignore[arg-type]
+    for asked in ("calibration", "others"):
+        for name, demos in (("zero-shot", None), ("icl", "right")):
+            yield _scores(ground.scores(ground.reading(demos, asked)), patch=name, asked=asked)  # type: ignore[arg-type]
     vector, whole = Static("vector"), Static(ridge=spec.ridge)
     most = spec.calibration[-1]
     for count in spec.calibration:
@@ -178,8 +181,8 @@ def _trained(spec: TrainedCell, ground: Ground, tuned: dict[Demos, Tuned]) -> It
     """What training made of the matrices and of the answers, and how alike that is to the patches."""
     for demos, one in tuned.items():
         yield array(torch.tensor(one.losses), "step", quantity="loss", demos=demos)
-        if one.scores is not None:
-            yield _scores(one.scores, patch="gd", asked="held", demos=demos)
+        for asked, scores in one.scores.items():
+            yield _scores(scores, patch="gd", asked=asked, demos=demos)
     if any(one.diverged for one in tuned.values()):
         return
     static, most = Static(ridge=spec.ridge), spec.calibration[-1]
@@ -208,21 +211,32 @@ def _likeness(ground: Ground, tuned: dict[Demos, Tuned], static: Static, most: i
 
 def _overlaps(ground: Ground, tuned: dict[Demos, Tuned], static: Static, spec: TrainedCell) -> Iterator[Array]:
     """Subspaces by rank, sizes beside the weights, and the step that training would have to be scaled by."""
-    fits = [one.last for one in ground.static("right", static, spec.calibration[-1])]
-    weights = [matrix(mlp.last) for mlp in ground.subject.layout.mlps()]
-    most = spec.ranks[-1]
-    patched = [directions(fit, most) for fit in fits]  # type: ignore[arg-type]
+    fits = {demos: [one.last for one in ground.static(demos, static, spec.calibration[-1])] for demos in DEMOS[:2]}
+    changes, most = {demos: one.change for demos, one in tuned.items()}, spec.ranks[-1]
+    patched = [directions(fit, most) for fit in fits["right"]]  # type: ignore[arg-type]
+    own = [layer.last for layer in ground.owned["right"]]
     for demos in DEMOS[::2]:
         labels = {} if demos == "right" else {"null": demos}
-        pairs = [(a, directions(b, most)) for a, b in zip(patched, tuned[demos].change, strict=True)]
-        found = [[overlap(a, b, rank) for a, b in pairs] for rank in spec.ranks]
-        places = {"rank": spec.ranks, "side": ("outputs", "inputs")}
-        yield array(torch.tensor(found), "rank", "layer", "side", quantity="overlap", coordinates=places, **labels)
-    shape = fits[0].shape  # type: ignore[union-attr]
+        moved = [directions(change, most) for change in changes[demos]]
+        yield _shared(overlap, patched, moved, spec.ranks, **labels)
+        yield _shared(own_overlap, own, moved, spec.ranks, patch="own", **labels)
+    pairs = (fits["right"], fits["wrong"]), (changes["right"], changes["wrong"])
+    made = [[directions(a - b, most) for a, b in zip(*pair, strict=True)] for pair in pairs]
+    yield _shared(overlap, made[0], made[1], spec.ranks, patch="labels")
+    shape = fits["right"][0].shape  # type: ignore[union-attr]
     chance = [[min(1.0, rank / size) for size in shape] for rank in spec.ranks]
+    places = {"rank": spec.ranks, "side": SIDES}
     yield array(chance, "rank", "side", quantity="chance", coordinates=places)
-    change = tuned["right"].change
-    yield array([best_step(a, b) for a, b in zip(fits, change, strict=True)], "layer", quantity="step")  # type: ignore[arg-type]
-    for name, parts in (("matrix", fits), ("gd", change)):
+    both = list(zip(fits["right"], changes["right"], strict=True))
+    yield array([best_step(a, b) for a, b in both], "layer", quantity="step")  # type: ignore[arg-type]
+    weights = [matrix(mlp.last) for mlp in ground.subject.layout.mlps()]
+    for name, parts in (("matrix", fits["right"]), ("gd", changes["right"])):
         sizes = [float(a.norm() / w.norm()) for a, w in zip(parts, weights, strict=True)]  # type: ignore[union-attr]
         yield array(sizes, "layer", quantity="length", patch=name)
+
+
+def _shared(measure: Any, ours: Sequence[Any], theirs: Sequence[Any], ranks: Sequence[int], **labels: Any) -> Array:
+    """An overlap by rank, layer and side."""
+    found = [[measure(a, b, rank) for a, b in zip(ours, theirs, strict=True)] for rank in ranks]
+    places = {"rank": ranks, "side": SIDES}
+    return array(torch.tensor(found), "rank", "layer", "side", quantity="overlap", coordinates=places, **labels)

@@ -159,22 +159,28 @@ def alike(view: View) -> Table:
 
 
 def overlaps(view: View) -> Table:
-    """The subspaces that the matrix for all queries and training act on, by rank, beside chance and another task's."""
+    """The subspaces that patches and training act on, by rank, beside chance and another task's."""
     header = ["", "outputs", "another task", "chance", "inputs", "another task ", "chance "]
     rows: list[list[Entry]] = []
     for init in view.spec.init:
         for rate in view.spec.rates:
-            found = {null: _stacked(view, init, rate, "overlap", null) for null in (None, "other task")}
-            chance = _stacked(view, init, rate, "chance", None)
-            if not all(len(one) for one in (*found.values(), chance)):
-                continue
-            for place, rank in enumerate(view.spec.ranks):
-                cells: list[Entry] = []
-                for side in (0, 1):
-                    cells += [Number(float(one[:, place, :, side].mean())) for one in found.values()]
-                    cells.append(Number(float(chance[:, place, side].mean())))
-                rows.append([f"rank {rank}, gd {rate:g}, {init}", *cells])
+            for patch, title in ((None, "one matrix"), ("own", "own patches"), ("labels", "labels' part")):
+                rows += _overlap_rows(view, init, rate, patch, title)
     return Table(header, rows)
+
+
+def _overlap_rows(view: View, init: str, rate: float, patch: str | None, title: str) -> Iterator[list[Entry]]:
+    """A row for each rank; the labels' part has no other task's beside it, which has labels of its own."""
+    own, other = (_stacked(view, init, rate, "overlap", null, patch=patch) for null in (None, "other task"))
+    chance = _stacked(view, init, rate, "chance", None)
+    if not len(own):
+        return
+    for place, rank in enumerate(view.spec.ranks):
+        cells: list[Entry] = []
+        for side in (0, 1):
+            cells += [Number(float(one[:, place, :, side].mean())) if len(one) else "" for one in (own, other)]
+            cells.append(Number(float(chance[:, place, side].mean())))
+        yield [f"{title}, rank {rank}, gd {rate:g}, {init}", *cells]
 
 
 def steps(view: View) -> Table:

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from iclgd.labs.implicit.spec import ImplicitSpec
-from iclgd.metrics.differences import Difference, difference
 from iclgd.metrics.estimates import COSINE, Estimate, estimate, share
-from iclgd.metrics.margins import Scores, effect, over_episodes, recovered
+from iclgd.metrics.margins import Scores, effect, missed, over_episodes, recovered
 from iclgd.report.numbers import Number
 from iclgd.study import Study
 
 Values = np.ndarray  # (task, seed, query), nan where there is nothing
-Value = Callable[[Scores, str, int], np.ndarray]  # of one episode: a value for each query
+Measure = Callable[[Scores, Scores, bool], np.ndarray]  # of two effects: a value for each query
 PLACE = ("quantity", "init", "task", "seed", "rate", "asked", "patch", "fitted", "null", "depth", "demos")
 WHOLE = "matrix"  # the patch of any rank
+CHOSEN = "chosen"  # a rate: of each episode's, the one that is nearest to reading on the calibration queries
 
 
 def number(found: Estimate, digits: int = 2) -> Number:
@@ -48,7 +48,30 @@ class View:
         return self._index.get(tuple(labels.get(name) for name in PLACE))
 
     def scores(self, init: str, task: str, seed: int, **labels: Any) -> Scores | None:
+        if labels.get("rate") == CHOSEN:
+            labels["rate"] = self.nearest_rate(init, task, seed)
         return self.one(quantity="scores", init=init, task=task, seed=seed, **{"asked": "held", **labels})
+
+    # of several rates, one
+
+    def nearest_rate(self, init: str, task: str, seed: int) -> float | None:
+        """Where training misses least of reading's margins on the calibration queries, which no table shows.
+
+        After the mean shift is taken off; none where training diverged at every rate.
+        """
+        far: dict[float, float] = {}
+        for rate in self.spec.rates:
+            gd: dict[str, Any] = {"patch": "gd", "rate": rate, "demos": "right"}
+            found = self._of_effect(missed, True, init, task, seed, asked="calibration", **gd)
+            if found is not None and np.isfinite(found).all():
+                far[rate] = float(found.mean())
+        return min(far, key=lambda rate: far[rate], default=None)
+
+    def most_alike(self, init: str) -> float | None:
+        """The rate whose update has the largest cosine with the patch for all queries: chosen after the fact."""
+        known = {rate: self.cosine(init, "cosine", WHOLE, rate).mean for rate in self.spec.rates}
+        known = {rate: one for rate, one in known.items() if one == one}
+        return max(known, key=lambda rate: known[rate], default=None)
 
     # values over tasks, seeds and queries
 
@@ -59,15 +82,22 @@ class View:
     def recovery(self, init: str, centred: bool, asked: str = "held", **labels: Any) -> Values:
         """How much of reading's effect on the label margins a patch (or training) brings back."""
 
-        def value(task: str, seed: int) -> np.ndarray | None:
-            place = (init, task, seed)
-            zero, icl = (self.scores(*place, asked=asked, patch=name) for name in ("zero-shot", "icl"))
-            found = self.scores(*place, asked=asked, **labels)
-            if zero is None or icl is None or found is None:
-                return None
-            return recovered(effect(found, zero), effect(icl, zero), centred)
+        return self.values(lambda task, seed: self._of_effect(recovered, centred, init, task, seed, asked, **labels))
 
-        return self.values(value)
+    def missing(self, init: str, **labels: Any) -> Values:
+        """How much of it a patch (or training) misses, without the mean shift."""
+        return self.values(lambda task, seed: self._of_effect(missed, True, init, task, seed, **labels))
+
+    def _of_effect(
+        self, measure: Measure, centred: bool, init: str, task: str, seed: int, asked: str = "held", **labels: Any
+    ) -> np.ndarray | None:
+        """What is found of reading's effect on the label margins in one episode."""
+        place = (init, task, seed)
+        zero, icl = (self.scores(*place, asked=asked, patch=name) for name in ("zero-shot", "icl"))
+        found = self.scores(*place, asked=asked, **labels)
+        if zero is None or icl is None or found is None:
+            return None
+        return measure(effect(found, zero), effect(icl, zero), centred)
 
     def label_recovery(self, init: str, centred: bool, right: dict[str, Any], wrong: dict[str, Any]) -> Values:
         """The same of what labels change: right minus wrong ones, in the patch and in reading."""
@@ -123,10 +153,6 @@ class View:
     def cosine(self, *args: Any, **more: Any) -> Estimate:
         values = self.cosines(*args, **more)
         return estimate(values, COSINE) if values.size else NOTHING
-
-    def apart(self, one: Values, two: Values) -> Difference | None:
-        """One minus two on the same episodes and queries; none where either is not there."""
-        return difference(one, two) if one.size and one.shape == two.shape else None
 
     def diverged(self, init: str, rate: float) -> int:
         """In how many episodes training diverged."""

@@ -52,6 +52,15 @@ def overlap(a: Directions, b: Directions, rank: int) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
+def own_overlap(outer: Outer, b: Directions, rank: int) -> tuple[float, float]:
+    """The same of each query's own patch, which has one direction of either kind: ‖U_bᵀ u‖², mean over queries."""
+    found = []
+    for own, space in ((outer.left, b[0]), (outer.right, b[1])):
+        unit = torch.nn.functional.normalize(own.to(space), dim=-1)
+        found.append(float((unit @ space[:, :rank]).square().sum(-1).mean()))
+    return found[0], found[1]
+
+
 def directions(a: Matrix, rank: int) -> Directions:
     """The first singular directions of outputs and inputs, as columns.
 
