@@ -85,7 +85,8 @@ def short(view: View) -> Table:
     """Reading, one patch for all, its nulls, training, and weights that were not trained."""
     init, most = view.spec.init[0], view.most
     whole: Labels = {"patch": WHOLE, "fitted": most}
-    rows = [_row(view, init, "zero-shot", {"patch": "zero-shot"}), _row(view, init, "icl", {"patch": "icl"})]
+    *_, right, agreeing = effects(view, init, {"patch": "zero-shot"})  # the rest is 0 or 1 by definition
+    rows = [["zero-shot", "", "", right, agreeing], ["icl", "", "", effects(view, init, {"patch": "icl"})[2], ""]]
     rows.append(_row(view, init, f"vector fitted on {most}", {"patch": "vector", "fitted": most}))
     rows.append(_row(view, init, f"matrix fitted on {most}", whole))
     rows += [_row(view, init, f"  {title}", {**whole, "null": null}) for null, title in NULLS.items()]
