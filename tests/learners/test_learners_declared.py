@@ -19,7 +19,8 @@ DECLARED = {
 
 
 def test_every_learner_is_declared_here():
-    assert set(LEARNERS) == set(DECLARED)
+    ours = {name for name in LEARNERS if LEARNERS[name].__module__.startswith("iclgd.")}  # not those of other tests
+    assert ours == set(DECLARED)
 
 
 @pytest.mark.parametrize("name", DECLARED)

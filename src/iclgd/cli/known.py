@@ -27,7 +27,7 @@ def command(form: Form) -> None:
         _options(LABS, lab)  # a lab's spec imports the registries that its fields choose from
     found = {
         _kind(registry): [_row(registry, name) for name in registry]
-        for registry in REGISTRIES.values()
+        for registry in list(REGISTRIES.values())  # what is loaded on the way may bring a registry of its own
         if list(registry)
     }
     data = {kind: rows_as_data(("name", "about", "options"), rows) for kind, rows in found.items()}

@@ -106,3 +106,15 @@ def test_labels_learned_at_the_best_of_several_rates_are_corrected_for_the_rates
     one, five = (answer(planted(learns, **{**fields, "rates": rates})) for rates in ("0.01", "1e-4,1e-3,0.01,0.1,1"))
     assert "Training learned the labels" in one
     assert "Training is not shown to learn the labels" in five
+
+
+def test_a_rate_that_changes_nothing_does_not_stand_for_a_learner():
+    def still(cell, random):
+        if cell.labels.get("learner") == "gd 0":
+            return [right(0.5, metric="accuracy"), likeness(np.nan, random, metric="SimAOU")]
+        found = [right(0.5, metric="accuracy"), likeness(-0.2, random, metric="SimAOU")]
+        return found if "learner" in cell.labels else []
+
+    for nulls in ("other-query", "wrong-labels"):
+        fields = {**FIELDS, "learners": "gd", "rates": "0,0.1", "nulls": nulls, "metrics": "accuracy,SimAOU"}
+        assert [choice.label for choice in spoken_of(planted(still, **fields))] == ["gd 0.1"]

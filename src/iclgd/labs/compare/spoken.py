@@ -19,11 +19,16 @@ def by_learner(comparison: Comparison) -> dict[str, list[Choice]]:
 def spoken_of(comparison: Comparison) -> list[Choice]:
     """Of each learner the rate at which training tells right labels from wrong ones best, the first of those alike.
 
-    Where no wrong labels were trained on it is the rate that is most alike.
+    Where no wrong labels were trained on it is the rate that is most alike. A rate that changes nothing, which is like
+    nothing, comes last.
     """
-    best = _told_apart if has_wrong_labels(comparison) else _alike
+
+    def best(choice: Choice) -> tuple[bool, float]:
+        alike = _alike(comparison, choice)
+        return alike == alike, _told_apart(comparison, choice) if has_wrong_labels(comparison) else alike
+
     found = by_learner(comparison).values()
-    return [max(some, key=lambda one: best(comparison, one)) if len(some) > 1 else some[0] for some in found]
+    return [max(some, key=best) if len(some) > 1 else some[0] for some in found]
 
 
 def has_wrong_labels(comparison: Comparison) -> bool:
@@ -49,9 +54,8 @@ def _told_apart(comparison: Comparison, choice: Choice) -> float:
 
 
 def _alike(comparison: Comparison, choice: Choice) -> float:
-    """How alike what labels change is or, where that was not asked for, the whole update."""
-    spec = comparison.spec
-    asked = (name for name, m in comparison.metrics.items() if m.by == "layer" and not m.contrast)
-    labels = {"init": spec.init[0], "learner": choice.label}
-    known = (comparison.estimate(spec.task, spec.position, metric=name, **labels).mean for name in (CONTRAST, *asked))
-    return next((mean for mean in known if mean == mean), 0.0)
+    """How alike what labels change is or, where that was not asked for, the whole update; nan where it has none."""
+    spec, labels = comparison.spec, {"init": comparison.spec.init[0], "learner": choice.label}
+    whole = [name for name, m in comparison.metrics.items() if m.by == "layer" and not m.contrast][:1]
+    known = [comparison.estimate(spec.task, spec.position, metric=name, **labels).mean for name in (CONTRAST, *whole)]
+    return next((mean for mean in known if mean == mean), float("nan"))
