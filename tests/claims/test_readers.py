@@ -68,8 +68,10 @@ def test_readings_are_the_arrays_they_name(place, small):
     found = reading.untrained_less_trained("SimAOU")(study)[task]
     wanted = [mean("random", "gd 0.001", "SimAOU", s) - mean("trained", "gd 0.001", "SimAOU", s) for s in (0, 1)]
     assert found == pytest.approx(wanted, abs=1e-6)
-    turned = reading.trained_less_untrained("SimAOU", "gd 0.001")(study)[task]
-    assert turned == pytest.approx([-one for one in wanted], abs=1e-6)
+    lcgd = CLAIMS["deutch2023.lcgd-over-untrained"].measure(study)[task]
+    names = (("trained", "lcgd 0.001"), ("random", "gd 0.001"))
+    wanted = [[mean(init, name, "SimAM_delta", s) for s in (0, 1)] for init, name in names]
+    assert lcgd == pytest.approx([a - b for a, b in zip(*wanted, strict=True)], abs=1e-6)
     over = reading.differences_by_task(
         {"learner": "lcgd 0.001", "metric": "SimAM"}, {"learner": "gd 0.001", "metric": "SimAM"}
     )(study)[task]

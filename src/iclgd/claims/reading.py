@@ -161,16 +161,6 @@ def untrained_less_trained(metric: str, trained_by: str = "gd 0.001") -> Callabl
     return read
 
 
-def trained_less_untrained(metric: str, trained_by: str) -> Callable[["Study"], Any]:
-    """The same the other way round."""
-
-    def read(study: "Study") -> Any:
-        found = untrained_less_trained(metric, trained_by)(study)
-        return {task: [-one for one in values] for task, values in found.items()}
-
-    return read
-
-
 def alphas(position: str) -> Callable[["Study"], Any]:
     """Of the first pair of finetuned learners."""
 
