@@ -157,7 +157,7 @@ claim(
 )
 claim(
     "ren2024.panel-right-all",
-    "Attention with negatives ends below plain attention with every k and β of the legend, on every task.",
+    "Attention with negatives ends below plain attention, whichever k and β of the legend it has.",
     slide("slide 13, right"),
     Below(0.0),
     TRAIN,

@@ -170,7 +170,7 @@ def _shown(value: Any) -> str:
 
 def _evidence(record: Kept, model: str, over: str, width: int) -> list[str]:
     found = judgement_of(record)
-    where = [f"{found.verdict}{f' on {model}' if model else ''}", record["on"], record["device"]]
+    where = [found.verdict, *([model] if model else []), record["on"], record["device"]]
     head = f"measured   {', '.join(where)}, {record['seconds']:g} s"
     rows = [
         f"{'':<11}{name + ' ' if name else ''}{_number(one)} over {counted(one.count, over)}: {one.verdict}"
