@@ -178,7 +178,7 @@ STANDS = (
     Stand(
         "fails",
         "Identities taken for evidence of learning: any path of matrices is such a descent, untrained blocks converge "
-        "as well, and a patch is of use only to the query it was made from.",
+        "as well, and the patch of one query is of no use to another in an untrained model.",
         "dherin2025.descent-is-evidence dherin2025.convergence-is-evidence dherin2025.serves-other-queries",
     ),
     Stand(
@@ -201,8 +201,8 @@ STANDS = (
     ),
     Stand(
         "fails",
-        "The explanations that the regular-languages report gives for its mismatch: with a fixed language there is "
-        "nothing to learn in context, and with a random sign the layer is a preconditioned step.",
+        "The explanations that the regular-languages report gives for its mismatch: trained end to end the layer does "
+        "not read the labels of a fixed language either, and with a random sign it is a preconditioned step.",
         "languages2024.because-apart languages2024.because-nonlinear",
     ),
     Stand(
@@ -227,7 +227,8 @@ STANDS = (
     Stand(
         "open",
         "Whether the common direction is learning: on neither model is it shown to be larger than with training on "
-        "wrong labels or on other demonstrations, nor to make a finetuned model answer more like one that read.",
+        "wrong labels or on other demonstrations; nor, on SmolLM2, to make a finetuned model answer more like one that "
+        "read.",
         "dai2022.alike-beyond-nulls dai2022.alike-beyond-wrong-labels-on-six-tasks dai2022.same-functions",
     ),
     Stand(
