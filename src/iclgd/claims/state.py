@@ -150,8 +150,8 @@ STANDS = (
     Stand(
         "fails",
         "That reading and finetuning rank the tokens of the demonstrations as much alike as was published (Kendall's "
-        "τ of .19: here it is below .1), and that changing their order moves reading's updates more than those of "
-        "training one by one.",
+        "τ of .19: here it is below .1), and, on the one task asked, that changing their order moves reading's updates "
+        "more than those of training one by one.",
         "dai2022.attention-ranks shen2023.updates-by-order",
     ),
     Stand(
