@@ -136,9 +136,25 @@ def test_json_has_what_was_measured(capsys, place):
     assert one["findings"][""]["count"] == 3
 
 
+def test_json_has_the_published_number_and_the_verdict_of_every_model(capsys):
+    (one,) = json.loads(said(capsys, "--match", "attention-ranks", "--json")[1])
+    assert one["published"]["value"].startswith(".193")
+    assert one["models"] == {"gemma3-270m": "fails", "smollm2-135m": "fails"}
+    assert one["chosen_after"] is False
+
+
 def test_a_scorecard_lays_a_model_beside_those_that_are_kept(place):
     claim = replace(CLAIMS["dai2022.updates-are-alike"], expect=AtMost(1.0))
     found = claim.expect.judge([0.1, 0.2])
-    text = shown.scorecard([claim], "mine", {claim.name: found})
+    text = shown.scorecard([shown.Line(claim, "as we say", found)], "mine")
     assert "dai2022.updates-are-alike" in text
     assert "mine" in text
+
+
+def test_a_folder_that_is_no_model_gets_a_scorecard_that_says_why(capsys, place, tmp_path):
+    (tmp_path / "empty").mkdir()
+    code, out = said(capsys, "run", "ren2024.thm31-real-heads", "--model", str(tmp_path / "empty"))
+    assert code == 1
+    assert "1 error: " in out
+    assert "holds no safetensors file" in out
+    assert out.splitlines()[-1] == "empty: 1 error"

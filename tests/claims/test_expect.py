@@ -86,6 +86,14 @@ def test_an_estimate_brings_its_own_interval():
     found = Above(0).judge(Estimate())
     assert found.verdict == "holds"
     assert found.findings[""].low == 0.4
+    assert found.findings[""].count == 3
+
+
+def test_an_estimate_over_tasks_counts_tasks_and_not_their_draws():
+    class Estimate:
+        mean, low, high, seeds, tasks, kind = 0.5, 0.4, 0.6, 5, 6, "tasks"
+
+    assert Above(0).judge(Estimate()).findings[""].count == 6
 
 
 def test_cases_that_disagree_make_a_sentence_depend():

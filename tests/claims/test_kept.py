@@ -1,12 +1,14 @@
-"""What counts as a changed number when claims are run again elsewhere."""
+"""What is kept of a run: the numbers that the documents print, and when a run elsewhere has changed them."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from iclgd.claims.claim import CLAIMS
 from iclgd.claims.expect import Above, AtMost, Finding, Judgement
-from iclgd.claims.kept import changed, record_of
+from iclgd.claims.kept import changed, kept, record_of
 from iclgd.claims.ledger import Row
 
 ABOVE = Above(0.0)
@@ -46,3 +48,34 @@ def test_what_is_nothing_but_rounding_does_not_count():
 
 def test_without_a_kept_verdict_nothing_has_changed():
     assert changed(row(1.0), None, True) == ""
+
+
+ROWS = {  # claim and finding → table and row of the study's page
+    ("dai2022.alike-beyond-another-query-on-six-tasks", "label, another query"): (
+        "SimAOU",
+        "gd 0.001 target=label − another query's update",
+    ),
+    ("dai2022.alike-beyond-wrong-labels-on-six-tasks", "all tokens, wrong labels"): (
+        "SimAOU",
+        "gd 0.001 − trained on wrong labels",
+    ),
+    ("dai2022.labels-alike-on-six-tasks", "all tokens, other demonstrations'"): (
+        "contrast, outputs",
+        "gd 0.001 − trained on other demonstrations",
+    ),
+    ("dai2022.label-loss-learns-labels-on-six-tasks", ""): ("accuracy", "gd 0.001 target=label: right − wrong labels"),
+    ("deutch2023.lcgd-at-chance", ""): ("accuracy", "lcgd 0.001 − zero-shot"),
+}
+
+
+@pytest.mark.parametrize("model", ["smollm2-135m", "gemma3-270m"])
+@pytest.mark.parametrize("place", ROWS)
+def test_verdicts_on_six_tasks_are_of_the_study_whose_tables_the_documents_print(model, place):
+    (name, finding), (metric, row) = place, ROWS[place]
+    data = Path(__file__).parents[2] / f"docs/results/data/strong-{model}.json"
+    sections = json.loads(data.read_text(encoding="utf-8"))["sections"]
+    title = f"Differences in {metric}, at the prompt's last token"
+    (table,) = [section["table"]["rows"] for section in sections if section.get("title") == title]
+    (printed,) = [entry for first, entry, *_ in table if first == row]
+    told = kept(CLAIMS[name], model)["findings"][finding]
+    assert [told[part] for part in ("value", "low", "high")] == [printed[part] for part in ("value", "low", "high")]

@@ -16,6 +16,7 @@ from little import little_model, little_task
 
 STUDIES = (FEW, FEW_UNTRAINED, STRONG, STRONG_READ)
 NAMED = ("another query's", "other demonstrations'")
+NULLS = ("another query", "wrong labels")
 OF_MODELS = [claim.name for claim in own() if claim.reads[0] in STUDIES]
 
 
@@ -67,6 +68,10 @@ def test_readings_are_the_arrays_they_name(place, small):
     found = reading.untrained_less_trained("SimAOU")(study)[task]
     wanted = [mean("random", "gd 0.001", "SimAOU", s) - mean("trained", "gd 0.001", "SimAOU", s) for s in (0, 1)]
     assert found == pytest.approx(wanted, abs=1e-6)
+    lcgd = CLAIMS["deutch2023.lcgd-over-untrained"].measure(study)[task]
+    names = (("trained", "lcgd 0.001"), ("random", "gd 0.001"))
+    wanted = [[mean(init, name, "SimAM_delta", s) for s in (0, 1)] for init, name in names]
+    assert lcgd == pytest.approx([a - b for a, b in zip(*wanted, strict=True)], abs=1e-6)
     over = reading.differences_by_task(
         {"learner": "lcgd 0.001", "metric": "SimAM"}, {"learner": "gd 0.001", "metric": "SimAM"}
     )(study)[task]
@@ -91,6 +96,22 @@ def test_what_labels_change_is_held_against_each_null_under_either_loss(place, s
     assert found["label, other demonstrations'"].mean == pytest.approx(own - other, abs=1e-6)
     right, wrong = (mean("gd 0.01", "accuracy", null) for null in (None, "wrong-labels"))
     assert right_less_wrong("0.01")(study)["all tokens"].mean == pytest.approx(right - wrong, abs=1e-6)
+
+
+def test_likeness_is_held_against_nulls_under_either_loss(place, small):
+    from iclgd.claims.dai2022 import beyond
+
+    learners = ("gd", "gd:target=label")
+    fields = {**small.fields, "learners": learners, "init": ("trained",), "metrics": ("SimAOU",), "contrast": False}
+    study = run_study("compare", LABS["compare"].spec.of(fields), Where(place / "cells"))
+    found = beyond(another_query="other-query", wrong_labels="wrong-labels")(study)
+    assert list(found) == [f"{loss}, {null}" for loss in ("all tokens", "label") for null in NULLS]
+
+    def mean(null: str | None) -> float:
+        arrays = study.arrays(learner="gd 0.001 target=label", metric="SimAOU", null=null)
+        return float(np.mean([np.nanmean(one.at(position="prompt").values) for one in arrays]))
+
+    assert found["label, another query"].mean == pytest.approx(mean(None) - mean("other-query"), abs=1e-6)
 
 
 def test_depths_are_the_first_half_and_the_third_quarter_of_the_layers(monkeypatch):

@@ -27,7 +27,8 @@ claim(
 )
 claim(
     "ahn2023.not-a-rate",
-    "It is not plain gradient descent unless inputs are isotropic: the matrix is no multiple of the identity.",
+    "The best single layer is not plain gradient descent unless inputs are isotropic: its matrix is no "
+    "multiple of the identity.",
     Place("ahn2023", "theorem 1; Mahdavi 2024"),
     AtLeast(2.0, each=True),
     identity("best-matrix", 1),
@@ -44,7 +45,7 @@ exact(
 )
 claim(
     "ahn2023.inverse-risk",
-    "Its risk is then d(d + 1)/(N + d + 1), 1.154 at d = 5 and N = 20.",
+    "With weights of covariance Σ⁻¹ the best layer has the risk d(d + 1)/(N + d + 1), 1.154 at d = 5 and N = 20.",
     Place("ahn2023", "theorem 1"),
     Within(30 / 26, 1e-6, each=True),
     identity("best-matrix", 1),

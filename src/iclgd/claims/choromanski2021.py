@@ -15,7 +15,7 @@ claim(
 )
 claim(
     "choromanski2021.root-m",
-    "Their error falls as one over the root of their number.",
+    "The error of positive random features falls as one over the root of their number.",
     Place("choromanski2021", "theorem on concentration"),
     Within(-0.5, 0.08),
     identity("random-features", 5),
@@ -24,7 +24,7 @@ claim(
 )
 claim(
     "choromanski2021.real-heads",
-    "A thousand of them reproduce the median head of a language model to a tenth.",
+    "A thousand random features reproduce the median head of a language model to a tenth.",
     Place("ren2024", "appendix of the paper: approximation by random features"),
     AtMost(0.1),
     CHECK,

@@ -13,7 +13,13 @@ from iclgd.claims.studies import LABELS, STRONG_LABELS
 AUDITED = Place("natan2023", "last paragraph, asked of the labels")
 NULLS = {"another query's": "other-query", "other demonstrations'": "other-demos"}
 HERE: dict[str, Any] = {"tier": "minutes", "needs": ("model",), "chosen_after": True}
-SIX: dict[str, Any] = {"tier": "hours", "gpu": True, "needs": ("model", "data"), "chosen_after": True}
+SIX: dict[str, Any] = {
+    "tier": "hours",
+    "gpu": True,
+    "needs": ("model", "data"),
+    "over": "task",
+    "chosen_after": True,
+}
 
 
 def beyond_nulls(rate: str) -> Measure:
@@ -79,7 +85,7 @@ claim(
 )
 claim(
     "dai2022.labels-alike-on-six-tasks",
-    "The same on the papers' six tasks.",
+    "What labels change in reading is what they change in training, on the papers' six tasks.",
     AUDITED,
     Above(0.0),
     STRONG_LABELS,
@@ -90,12 +96,24 @@ claim(
 )
 claim(
     "dai2022.training-learns-labels-on-six-tasks",
-    "On the papers' six tasks training learns the labels.",
+    "On the papers' six tasks training on all tokens of the demonstrations learns the labels.",
     AUDITED,
     Above(0.0),
     STRONG_LABELS,
-    right_less_wrong("0.001"),
+    lambda study: right_less_wrong("0.001")(study)["all tokens"],
     stands="open",
     of="accuracy after right labels less after wrong ones",
+    note="It holds on Gemma and is undecided on SmolLM2. It was one claim with the next until that one was decided.",
+    **SIX,
+)
+claim(
+    "dai2022.label-loss-learns-labels-on-six-tasks",
+    "On the papers' six tasks training with the loss on the labels alone learns the labels.",
+    AUDITED,
+    Above(0.0),
+    STRONG_LABELS,
+    lambda study: right_less_wrong("0.001")(study)["label"],
+    of="accuracy after right labels less after wrong ones",
+    note="So there is something that reading could be like; that what labels change is alike is not shown.",
     **SIX,
 )

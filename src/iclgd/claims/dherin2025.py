@@ -67,15 +67,16 @@ claim(
 )
 claim(
     "dherin2025.serves-other-queries",
-    "A prompt's patch is a change of the weights that serves whatever is asked.",
+    "That a prompt is a patch makes it a change of weights that serves whatever is asked, in an untrained transformer, "
+    "too.",
     Place("dherin2025", "theorem 2.2, audited"),
     AtMost(0.5, each=True),
     identity("prompt-as-patches"),
     number("another query"),
     stands="fails",
     of="the gap in the logits that another query's patch leaves, in an untrained transformer",
-    note="The patch is made from the query's own activations. In a pretrained model, too, another query's leaves a "
-    "large part of the gap: docs/implicit.md.",
+    note="The patch is made from the query's own activations. In pretrained models another query's does serve in part: "
+    "it leaves somewhat less than half of the gap (docs/implicit.md).",
 )
 claim(
     "dherin2025.is-training",

@@ -22,7 +22,7 @@ class Finding:
     value: float
     low: float
     high: float
-    count: int  # seeds
+    count: int  # seeds, or what else the claim's sample is over
     verdict: Verdict
     reason: str = ""
 
@@ -104,9 +104,10 @@ def _first_reason(findings: Mapping[str, Finding]) -> str:
 
 
 def interval(sample: Sample, bounds: Bounds | None = None) -> tuple[float, float, float, int]:
-    """Mean, low, high and number of seeds; an estimate brings its own."""
+    """Mean, low, high and how many they are over, seeds or tasks; an estimate brings its own."""
     if all(hasattr(sample, name) for name in ("mean", "low", "high")) and not callable(sample.mean):
-        return sample.mean, sample.low, sample.high, int(getattr(sample, "seeds", 1))
+        over_tasks = getattr(sample, "kind", "") == "tasks"
+        return sample.mean, sample.low, sample.high, int(getattr(sample, "tasks" if over_tasks else "seeds", 1))
     from iclgd.metrics.estimates import over_seeds
 
     found = over_seeds([float(value) for value in sample], bounds)

@@ -19,7 +19,7 @@ exact(
 )
 claim(
     "liu2026.values-are-the-learning",
-    "Those values are not the layer's own: linear attention on its own values answers otherwise.",
+    "The values that training makes are not the layer's own: linear attention on its own values answers otherwise.",
     Place("liu2026", "title, audited"),
     AtLeast(0.1, each=True),
     identity("learning-is-linear-attention"),

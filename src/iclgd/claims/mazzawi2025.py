@@ -30,7 +30,7 @@ claim(
 )
 claim(
     "mazzawi2025.more-than-a-shift",
-    "What it brings is more than a shift that all queries share.",
+    "What one patch for all queries brings is more than a shift that all queries share.",
     Place("mazzawi2025", "abstract, audited"),
     Above(0.0),
     IMPLICIT,
@@ -42,7 +42,7 @@ claim(
 )
 claim(
     "mazzawi2025.knows-the-labels",
-    "What it brings beyond that shift comes from the labels: fitted behind wrong labels it brings less.",
+    "What one patch brings beyond a shift comes from the labels: fitted behind wrong labels it brings less.",
     Place("mazzawi2025", "abstract, audited"),
     Above(0.0),
     IMPLICIT,

@@ -11,7 +11,7 @@ exact(
 )
 claim(
     "mesanet2025.one-step-is-not",
-    "One step of them is not.",
+    "One step of conjugate gradients is not the optimal read-out.",
     Place("mesanet2025", "§3"),
     AtLeast(1e-3, each=True),
     identity("mesa-by-conjugate-gradients"),

@@ -3,6 +3,7 @@
 Blocks `<!-- fill ledger … -->` of the documents ask for one of these; `docs/fill.py` writes them.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from iclgd.claims.claim import CLAIMS, Claim
@@ -98,11 +99,13 @@ def state(home: str, section: str = "") -> str:
 
 
 def _confirmed(lines: Iterable[Line]) -> str:
-    """`5 ✓`, `1 ✓ on smollm2-135m, 1 not run`, `2 ○`."""
+    """`5 ✓`, `1 ✓ on smollm2-135m, 1 not run`, `4 ✓, of them 3 on smollm2-135m`, `2 ○`."""
     lines = list(lines)
     run = [line for line in lines if line.state == "as we say"]
-    models = sorted({model for line in run for model in models_of(line.claim) if _agrees(line.claim, model)})
-    shown = [f"{len(run)} ✓{' on ' + ', '.join(models) if models else ''}"] if run else []
+    agree = Counter(model for line in run for model in models_of(line.claim) if _agrees(line.claim, model))
+    part = [f"{agree[model]} on {model}" for model in sorted(agree)]
+    on = f" on {' and '.join(sorted(agree))}" if set(agree.values()) == {len(run)} else ""
+    shown = [f"{len(run)} ✓{on}" + (f", of them {', '.join(part)}" if part and not on else "")] if run else []
     words = {"open": "○", "not as we say": "✗", "not run": "not run"}
     shown += [f"{n} {word}" for state, word in words.items() if (n := sum(x.state == state for x in lines))]
     return ", ".join(shown)

@@ -52,13 +52,13 @@ exact(
 )
 exact(
     "ren2024.thm31-taylor",
-    "The same with a φ that is a function of x alone: the features of exp's series.",
+    "Softmax attention is that step with a φ that is a function of x alone, too: the features of exp's series.",
     slide("theorem 3.1"),
     "taylor-features",
 )
 exact(
     "ren2024.thm31-large-scores",
-    "The same with scores of ±300, whose exponentials overflow.",
+    "Softmax attention is that step with scores of ±300, too, whose exponentials overflow.",
     slide("theorem 3.1"),
     "softmax-is-one-step",
     "large scores",
@@ -232,7 +232,7 @@ claim(
 )
 claim(
     "ren2024.unsupervised-flip",
-    "So flipping every label hardly changes the step.",
+    "Reading is unsupervised, so that flipping every label hardly changes the step.",
     slide("slide 5, drawback (i)"),
     AtLeast(0.95),
     CHECK,

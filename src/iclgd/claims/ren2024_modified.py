@@ -57,7 +57,7 @@ claim(
 )
 exact(
     "ren2024.regularised-difference",
-    "The two differ by α (v_q − Σ_T A_i v_i).",
+    "The printed regularised model and that of its loss differ by α (v_q − Σ_T A_i v_i).",
     slide("slide 12, ours"),
     "regularised-as-printed",
     "difference",
@@ -78,7 +78,7 @@ exact(
 )
 exact(
     "ren2024.negative-own-sets",
-    "The same with a set of negatives for each demonstration, as the slide has it.",
+    "Attention with a set of negatives for each demonstration, as the slide has it, is the step of its loss, too.",
     slide("slide 12"),
     "negatives-as-printed",
     "own sets",
@@ -157,7 +157,7 @@ claim(
 )
 claim(
     "ren2024.panel-right-all",
-    "So does every k and β of the legend, on every task.",
+    "Attention with negatives ends below plain attention, whichever k and β of the legend it has.",
     slide("slide 13, right"),
     Below(0.0),
     TRAIN,

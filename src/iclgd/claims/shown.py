@@ -1,6 +1,6 @@
 """Claims as people read them: a line each with its sentence below, one in full, the sum, and data for programs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
@@ -96,7 +96,10 @@ def plain(line: Line) -> dict[str, Any]:
         "says": claim.says,
         "source": {"document": claim.source.document, "where": claim.source.where},
         "expect": str(claim.expect),
+        "chosen_after": claim.chosen_after,
         "stands": claim.stands,
+        "note": claim.note,
+        "published": None if claim.published is None else vars(claim.published),
         "tier": claim.tier,
         "needs": list(claim.needs),
         "state": line.state,
@@ -104,6 +107,7 @@ def plain(line: Line) -> dict[str, Any]:
         "findings": {} if found is None else {name: vars(one) for name, one in found.findings.items()},
         "reason": line.reason,
         "seconds": line.seconds,
+        "models": {model: record["verdict"] for model in models_of(claim) if (record := kept(claim, model))},
     }
 
 
@@ -166,7 +170,7 @@ def _shown(value: Any) -> str:
 
 def _evidence(record: Kept, model: str, over: str, width: int) -> list[str]:
     found = judgement_of(record)
-    where = [f"{found.verdict}{f' on {model}' if model else ''}", record["on"], record["device"]]
+    where = [found.verdict, *([model] if model else []), record["on"], record["device"]]
     head = f"measured   {', '.join(where)}, {record['seconds']:g} s"
     rows = [
         f"{'':<11}{name + ' ' if name else ''}{_number(one)} over {counted(one.count, over)}: {one.verdict}"
@@ -178,19 +182,21 @@ def _evidence(record: Kept, model: str, over: str, width: int) -> list[str]:
     return [head, *rows, fill(cells, width, subsequent_indent=" " * 11)]
 
 
-def scorecard(claims: Sequence[Claim], model: str, now: Mapping[str, Judgement]) -> str:
-    """What of this literature holds for a model, beside the models of which verdicts are kept."""
+def scorecard(lines: Sequence[Line], model: str) -> str:
+    """What of this literature holds for a model, beside the models of which verdicts are kept; why some was not run."""
     from iclgd.report.page import Table
 
-    others = [name for name in dict.fromkeys(m for claim in claims for m in models_of(claim)) if name != model]
+    others = [name for name in dict.fromkeys(m for line in lines for m in models_of(line.claim)) if name != model]
     rows: list[list[str]] = []
-    for claim in claims:
-        known = [kept(claim, other) for other in others]
-        own = now[claim.name].verdict if claim.name in now else "not run"
-        value = value_of(now[claim.name], 1) if claim.name in now else ""
-        rows.append([claim.name, own, value, *("not run" if one is None else one["verdict"] for one in known)])
+    for line in lines:
+        known = [kept(line.claim, other) for other in others]
+        own = line.state if line.judgement is None else line.judgement.verdict
+        value = "" if line.judgement is None else value_of(line.judgement, 1)
+        rows.append([line.claim.name, own, value, *("not run" if one is None else one["verdict"] for one in known)])
     if not rows:
         raise Refusal("none of these claims is about a language model: leave out `model`, or name others.")
     verdicts = [row[1] for row in rows]
+    why = [f"{line.state}: {line.reason}" for line in lines if line.judgement is None]
+    reasons = [f"{why.count(one)} {one}" for one in dict.fromkeys(why)]
     told = " · ".join(f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts))
-    return f"{Table(['', model, '', *others], rows).text()}\n\n{model}: {told}"
+    return "\n\n".join([Table(["", model, "", *others], rows).text(), *reasons, f"{model}: {told}"])

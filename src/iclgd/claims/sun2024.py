@@ -11,7 +11,7 @@ exact(
 )
 exact(
     "sun2024.linear-attention-is-sgd",
-    "So is SGD on −⟨Sk, v⟩, one token a step.",
+    "SGD on −⟨Sk, v⟩, one token a step, is linear attention.",
     Place("sun2024", "theorem 1"),
     "linear-attention-is-sgd",
 )

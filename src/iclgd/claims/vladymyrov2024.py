@@ -12,7 +12,7 @@ exact(
 )
 exact(
     "vladymyrov2024.moment-is-enough",
-    "That matrix depends on the demonstrations' second moment alone.",
+    "The matrix by which a linear transformer moves all tokens depends on the demonstrations' second moment alone.",
     Place("vladymyrov2024", "theorem 4.1, ours"),
     "linear-state",
     limit=1e-11,

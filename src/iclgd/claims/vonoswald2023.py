@@ -41,7 +41,7 @@ claim(
 )
 exact(
     "vonoswald2023.k-layers-k-steps",
-    "The same layer again is the next step: twenty layers are twenty steps.",
+    "The layer that is a gradient step, again, is the next step: twenty layers are twenty steps.",
     Place(QUOTED, "§1"),
     "k-layers",
     limit=1e-11,
@@ -75,7 +75,7 @@ claim(
 )
 claim(
     "vonoswald2023.one-step-loss",
-    "Its loss is .206: ½ squared error on new episodes.",
+    "The loss of one step at the best rate is .206: ½ squared error on new episodes.",
     Place("vonoswald2023", "fig. 2; public code"),
     Together({"loss": Within(0.20623, 0.0002, each=True), "sampled loss": Within(0.206, 0.004)}),
     identity("one-step", 5),
@@ -165,7 +165,7 @@ claim(
 )
 claim(
     "vonoswald2023.needs-the-construction",
-    "It takes the linear construction: a trained softmax head is not gradient descent.",
+    "Gradient descent takes the linear construction: a trained softmax head is not gradient descent.",
     Place("ren2024", "slide 5, drawback (ii)"),
     AtMost(0.8),
     SOFTMAX,

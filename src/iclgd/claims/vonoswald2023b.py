@@ -11,7 +11,8 @@ exact(
 )
 exact(
     "vonoswald2023b.layer",
-    "So is the layer as it is trained, with a penalty of its own: ridge regression for every token on those before it.",
+    "The mesa layer as it is trained, with a penalty of its own, is ridge regression for every token on those "
+    "before it.",
     Place("deutch2023", "appendix D; eq. 8 of the paper"),
     "fast-weight-layers",
     "mesa",

@@ -13,7 +13,7 @@ exact(
 )
 claim(
     "yang2025.qwen",
-    "So do the linear layers of a language model of today: transformers' own code for Qwen3-Next is that step.",
+    "The linear layers of a language model of today take such steps: transformers' own code for Qwen3-Next is one.",
     Place("yang2025", "the gated delta rule; transformers, modeling_qwen3_next"),
     Together({"by token": AtMost(1e-5, each=True), "in chunks": AtMost(1e-5, each=True)}),
     identity("qwen-is-gated-delta"),

@@ -201,7 +201,7 @@ def run_command(
     if keeping:
         keep(rows, about)
     found = [plain(line) for line in lines]
-    Form(as_json, quiet).tell(found, lambda: _told(rows, lines, about if model else ""), summed(lines))
+    Form(as_json, quiet).tell(found, lambda: _told(lines, about if model else ""), summed(lines))
     if any(line.red for line in lines if not model or line.state == "error"):
         sys.exit(1)
 
@@ -218,12 +218,9 @@ def _check(asked: "Asked", store: Path) -> None:
     check_writable(store, store.absolute())
 
 
-def _told(rows: "list[Row]", lines: list[Line], model: str) -> str:
+def _told(lines: list[Line], model: str) -> str:
     """The claims with what was measured; of one model, its scorecard."""
-    if not model:
-        return listing(lines, min(window() or WIDTH, WIDTH))
-    found = {row.claim.name: row.judgement for row in rows if row.judgement is not None}
-    return scorecard([row.claim for row in rows], model, found)
+    return scorecard(lines, model) if model else listing(lines, min(window() or WIDTH, WIDTH))
 
 
 def _ran(names: list[str], store: Path, asked: "Asked", engine: "Engine", quiet: bool) -> "list[Row]":
