@@ -8,7 +8,7 @@ import pytest
 
 from iclgd.claims.claim import CLAIMS
 from iclgd.claims.expect import Above, AtMost, Finding, Judgement
-from iclgd.claims.kept import changed, kept, record_of
+from iclgd.claims.kept import changed, kept, models_of, record_of
 from iclgd.claims.ledger import Row
 
 ABOVE = Above(0.0)
@@ -69,7 +69,7 @@ ROWS = {  # claim and finding → table and row of the study's page
 
 
 @pytest.mark.parametrize("model", ["smollm2-135m", "gemma3-270m"])
-@pytest.mark.parametrize("place", ROWS)
+@pytest.mark.parametrize("place", [place for place in ROWS if models_of(CLAIMS[place[0]])])  # of those that were run
 def test_verdicts_on_six_tasks_are_of_the_study_whose_tables_the_documents_print(model, place):
     (name, finding), (metric, row) = place, ROWS[place]
     data = Path(__file__).parents[2] / f"docs/results/data/strong-{model}.json"
