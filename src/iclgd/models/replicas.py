@@ -162,9 +162,12 @@ def replicas_that_fit(subject: Subject, part: Part, tokens: int, rows: int) -> i
 
 
 def _by_replica(stack: Float[Tensor, "replica ..."]) -> Float[Tensor, " replica"]:
-    """Lengths, added up in float64 on a CPU; a GPU adds in a tree, and would copy the stack into float64 first."""
-    dtype = torch.float64 if stack.device.type == "cpu" else None
-    return torch.linalg.vector_norm(stack.flatten(1), dim=1, dtype=dtype).double()
+    """Lengths: row by row in the stack's own format, the rows together in float64.
+
+    All of it in float64 would copy the stack first, a twentieth of a training's time on a CPU.
+    """
+    rows = torch.linalg.vector_norm(stack, dim=-1) if stack.ndim > 2 else stack
+    return torch.linalg.vector_norm(rows.flatten(1), dim=1, dtype=torch.float64)
 
 
 def _owners(model: nn.Module, slots: Sequence[Slot]) -> Iterator[tuple[nn.Module, int, int | None]]:
