@@ -118,3 +118,11 @@ def test_a_rate_that_changes_nothing_does_not_stand_for_a_learner():
     for nulls in ("other-query", "wrong-labels"):
         fields = {**FIELDS, "learners": "gd", "rates": "0,0.1", "nulls": nulls, "metrics": "accuracy,SimAOU"}
         assert [choice.label for choice in spoken_of(planted(still, **fields))] == ["gd 0.1"]
+
+
+def test_a_rate_that_diverged_in_one_draw_does_not_stand_for_a_learner():
+    found = planted(plant, **FIELDS)
+    gone = next(i for i, cell in enumerate(found.study.cells) if cell.labels.get("learner") == "gd 0.1")
+    found.study.results[str(gone)].facts["diverged"] = "the loss is not a finite number"
+    assert [choice.label for choice in spoken_of(found)] == ["gd 0.01", *SPOKEN[1:]]
+    assert lines(draw_rates(found).axes[0])["gd"] == [[0.01, 0.1]]
