@@ -50,10 +50,10 @@ def main() -> None:
         print(f"\n{record.what}")
         for part in asked.parts.split(","):
             {"traces": trace_table, "training": training_table}[part](record, one, prompts, precision, top, asked)
+            record.write(asked.out)  # what is there so far
         del one
         if asked.device == "cuda":
             torch.cuda.empty_cache()
-    record.write(asked.out)
 
 
 def trace_table(

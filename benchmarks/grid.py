@@ -1,10 +1,12 @@
 """The published grid on random weights of a shape, through `iclgd compare` itself: one number, its wall time.
 
-python benchmarks/grid.py --shape 1.3b --dtype float32 --data DIR --store FOLDER
+python benchmarks/grid.py --shape 1.3b --dtype float32 --data DIR --store FOLDER --jobs 4
 
-Six tasks, three draws, gd and lcgd, three initialisations, every query of the test sets; metrics and the nulls that
-need no training. The words are those of the embedded model's tokenizer; the weights are random: time does not ask what
-they say. `--init`, `--task` and `--queries` take a part of it; `--whole-cell` is one cell with every null.
+Six tasks, three draws, gd and lcgd, three initialisations, up to 2,000 queries of a test set (the papers evaluated no
+more of any); metrics and the nulls that need no training. The words are those of the embedded model's tokenizer; the
+weights are random: time does not ask what they say. `--init`, `--task` and `--queries` take a part of it;
+`--whole-cell` is one cell with every null. With one job the model is used as it was made, and its loading is not
+counted; several jobs share the GPU, and each loads it from a folder beside the store, within the time that is told.
 """
 
 import argparse
@@ -26,20 +28,25 @@ TASKS = "sst2,sst5,mr,subj,agnews,cb"
 def main() -> None:
     asked = _arguments()
     tokenizer = AutoTokenizer.from_pretrained(asked.tokenizer or embedded_folder("smollm2-135m"))
-    subject = _subject(asked, tokenizer)
+    model = _subject(asked, tokenizer)
+    if asked.jobs > 1:
+        model = _folder(model, asked.store.with_name(f"{asked.store.name}-model"))
     given = {"task": asked.task, "seeds": asked.seeds, "k": 32, "queries": asked.queries, "truncate": True}
     if asked.whole_cell:
         given |= {"init": "trained", "learners": "gd", "floor": False}
     else:
         given |= {"init": asked.init, "nulls": "random,uniform,other-query", "contrast": False, "floor": False}
+    if asked.jobs > 1:
+        given |= {"jobs": asked.jobs, "dtype": asked.dtype, "device": asked.device}
     began = time.perf_counter()
-    study = iclgd.compare(model=subject, data=asked.data, store=asked.store, **given)
+    study = iclgd.compare(model=model, data=asked.data, store=asked.store, **given)
     seconds = time.perf_counter() - began
     asked_of = sum(result.facts["queries"] for cell, result in study.found() if "learner" not in cell.labels)
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    what = f"{asked.shape} with random weights on {device} · {asked.dtype} · {len(study.cells)} cells"
-    record = Record("The published grid", f"{what} · {asked_of} queries behind a prompt")
-    memory = f"{torch.cuda.max_memory_allocated() / 2**30:.1f}" if torch.cuda.is_available() else ""
+    what = f"{asked.shape} with random weights on {device} · {asked.dtype} · {asked_of} queries behind a prompt"
+    record = Record("The published grid", f"{what} · {len(study.cells)} cells, {asked.jobs} at a time")
+    measurable = torch.cuda.is_available() and asked.jobs == 1
+    memory = f"{torch.cuda.max_memory_allocated() / 2**30:.1f}" if measurable else ""
     row = [asked.dtype, asked.task, asked.init, str(asked.seeds), str(len(study.cells)), f"{seconds:.0f}", memory]
     record.add("Wall time", ["arithmetic", "tasks", "weights", "draws", "cells", "seconds", "GiB"], [row])
     record.write(asked.out)
@@ -60,6 +67,15 @@ def _subject(asked: argparse.Namespace, tokenizer: object) -> Subject:
     return made
 
 
+def _folder(subject: Subject, folder: Path) -> str:
+    """The model written down, for workers to load; gone from this process, so that the GPU is theirs."""
+    subject.model.save_pretrained(folder)
+    subject.tokenizer.save_pretrained(folder)
+    subject.model.to("meta")
+    torch.cuda.empty_cache()
+    return str(folder)
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", default="1.3b", choices=SHAPES)
@@ -70,7 +86,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--task", default=TASKS)
     parser.add_argument("--init", default="trained,random,embeddings")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--queries", type=int, default=10_000)
+    parser.add_argument("--queries", type=int, default=2_000)
+    parser.add_argument("--jobs", type=int, default=1, help="workers that share the GPU")
     parser.add_argument("--whole-cell", action="store_true", help="gd on one task with every null, and nothing else")
     parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer; that of the embedded model by default")
     parser.add_argument("--out", type=Path)

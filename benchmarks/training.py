@@ -14,7 +14,7 @@ from iclgd.models.subject import Subject
 from iclgd.prompts import Prompts
 
 RATE = 1e-3
-STEPS = {"cpu": 8, "cuda": 32}  # demonstrations that are trained on
+STEPS = {"cpu": 8, "cuda": 16}  # demonstrations that are trained on
 
 
 def plain(one: Subject, prompts: Prompts, layer_causal: bool) -> list[Tensor]:

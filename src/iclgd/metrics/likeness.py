@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from iclgd.metrics.rows import row_wise
 from iclgd.metrics.updates import Outputs, Scores
 
 Maps = Float[Tensor, "query layer head key"]  # attention logits at one position, 0 where there is no key
@@ -25,6 +26,7 @@ def unit(a: Float[Tensor, "*axes dim"]) -> Float[Tensor, "*axes dim"]:
     return a / torch.linalg.vector_norm(a, dim=-1, keepdim=True)
 
 
+@row_wise
 def sim_aou(zero: Outputs, icl: Outputs, tuned: Outputs) -> Scores:
     """cos(h_icl − h_zero, h_tuned − h_zero), layer by layer (Deutch 2023, §2.2)."""
     return cosine(icl.double() - zero.double(), tuned.double() - zero.double())
@@ -39,11 +41,13 @@ def sim_aou_norm(zero: Outputs, icl: Outputs, tuned: Outputs) -> Scores:
     return sim_aou(unit(zero), unit(icl), unit(tuned))
 
 
+@row_wise
 def sim_am(icl: Maps, tuned: Maps) -> Scores:
     """cos(m_icl, m_tuned) of attention logits over the query's own tokens, mean over heads (Dai 2022, §4.2)."""
     return cosine(icl, tuned).nanmean(-1)
 
 
+@row_wise
 def sim_am_delta(zero: Maps, icl: Maps, tuned: Maps) -> Scores:
     """cos(m_icl − m_zero, m_tuned − m_zero), mean over heads (Deutch 2023, §3.2).
 

@@ -6,6 +6,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from iclgd.metrics.likeness import Maps, sim_aou, sim_aou_norm
+from iclgd.metrics.rows import row_wise
 from iclgd.noise import normal
 from iclgd.noise import uniform as uniform_numbers
 
@@ -17,12 +18,18 @@ def isotropic(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
 
 def isotropic_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
     """The same for attention logits: no noise where there is no key."""
-    return _directed(zero, tuned, normal(tuned.shape, seed, tuned.device) * keys[:, None, None, :])
+    return _directed(zero, tuned, normal(tuned.shape, seed, tuned.device).mul_(keys[:, None, None, :]))
 
 
 def _directed(zero: Tensor, tuned: Tensor, random: Tensor) -> Tensor:
-    size = torch.linalg.vector_norm(tuned.double() - zero.double(), dim=-1, keepdim=True)
-    return zero.double() + random * size / torch.linalg.vector_norm(random, dim=-1, keepdim=True)
+    """``random`` made as long as the update, and a trace of it, in its own place."""
+    length = torch.linalg.vector_norm(random, dim=-1, keepdim=True)
+    return random.mul_(_length(zero, tuned)).div_(length).add_(zero)
+
+
+@row_wise
+def _length(zero: Tensor, tuned: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(tuned.double() - zero.double(), dim=-1, keepdim=True)
 
 
 def uniform(zero: Tensor, seed: int) -> Tensor:
@@ -47,7 +54,7 @@ def other_query(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
     if len(tuned) < 2:
         return torch.full_like(zero, torch.nan, dtype=torch.float64)
     partner = torch.from_numpy(partners(len(tuned), seed)).to(tuned.device)
-    return zero.double() + (tuned.double() - zero.double())[partner]
+    return row_wise(lambda own, other: own.double() + (tuned[other].double() - zero[other].double()))(zero, partner)
 
 
 def other_query_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
@@ -57,9 +64,14 @@ def other_query_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], s
     partner = torch.from_numpy(partners(len(tuned), seed)).to(tuned.device)
     lengths = keys.sum(-1)
     there = torch.arange(keys.shape[-1], device=keys.device) + (lengths[partner] - lengths)[:, None]  # query key
-    update = (tuned.double() - zero.double())[partner]
-    moved = update.gather(-1, there.clamp(0, keys.shape[-1] - 1)[:, None, None, :].expand_as(update))
-    return zero.double() + moved * ((there >= 0) & keys)[:, None, None, :]
+
+    @row_wise
+    def moved(own: Maps, other: Tensor, there: Tensor, keys: Tensor) -> Maps:
+        update = tuned[other].double() - zero[other].double()
+        update = update.gather(-1, there.clamp(0, keys.shape[-1] - 1)[:, None, None, :].expand_as(update))
+        return own.double() + update * ((there >= 0) & keys)[:, None, None, :]
+
+    return moved(zero, partner, there, keys)
 
 
 def noise_score(metric: str, ratio: float, dim: int, draws: int, seed: int) -> Float[Tensor, " draw"]:
