@@ -1,10 +1,12 @@
 """Nulls that learn nothing: random directions, the papers' uniform numbers, another query's update, weight noise."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
 import torch
+from torch import Tensor
 
 from iclgd.bench import Bench, Run
 from iclgd.errors import Refusal
@@ -32,12 +34,8 @@ class RandomDirections(Null):
 
     def _from(self, start: Trace, end: Trace, seed: int) -> Trace:
         """From ``start`` as far as ``end`` lies, in random directions."""
-        maps = [
-            isotropic_maps(start.logits[:, :, i], end.logits[:, :, i], start.keys[:, i], seed)
-            for i in range(len(POSITIONS))
-        ]
         outputs, blocks = (isotropic(getattr(start, n), getattr(end, n), seed) for n in ("outputs", "blocks"))
-        return replace(end, outputs=outputs, blocks=blocks, logits=torch.stack(maps, 2))
+        return replace(end, outputs=outputs, blocks=blocks, logits=_by_position(isotropic_maps, start, end, seed))
 
 
 @dataclass(frozen=True)
@@ -67,12 +65,17 @@ class OtherQuery(Null):
 
     def _of(self, bench: Bench, tuned: Trace) -> Trace:
         zero = bench.zero
-        maps = [
-            other_query_maps(zero.logits[:, :, i], tuned.logits[:, :, i], zero.keys[:, i], bench.seed)
-            for i in range(len(POSITIONS))
-        ]
+        maps = _by_position(other_query_maps, zero, tuned, bench.seed)
         outputs, blocks = (other_query(getattr(zero, n), getattr(tuned, n), bench.seed) for n in ("outputs", "blocks"))
-        return replace(tuned, outputs=outputs, blocks=blocks, logits=torch.stack(maps, 2))
+        return replace(tuned, outputs=outputs, blocks=blocks, logits=maps)
+
+
+def _by_position(maps: Callable[..., Tensor], start: Trace, end: Trace, seed: int) -> Tensor:
+    """A null's attention logits, written where they will stay: they are the largest part of a trace."""
+    found = torch.empty_like(start.logits, dtype=torch.float64)
+    for i in range(len(POSITIONS)):
+        found[:, :, i] = maps(start.logits[:, :, i], end.logits[:, :, i], start.keys[:, i], seed)
+    return found
 
 
 @dataclass(frozen=True)
