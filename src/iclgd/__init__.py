@@ -7,8 +7,13 @@ thing that ``iclgd.open(folder)`` gives for a finished one.
 The public names are imported when they are first used: `import iclgd` itself loads neither torch nor transformers.
 """
 
+import os
 from importlib import import_module
 from typing import Any
+
+# Torch's threads wait for each other asleep, not spinning: beside another program that is busy, spinning makes small
+# operations tens of times slower. OpenMP reads this when torch is loaded; who has set it keeps what was set.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 _PUBLIC = {
     "open": "iclgd.study:open_study",
