@@ -40,14 +40,20 @@ ABSENT = "not measured yet"  # a block whose record is not there
 
 
 def keep(root: Path, folder: Path, name: str, figures: list[str]) -> None:
-    """What a study's folder says, to six digits and without its machine's paths; figures with their hashes."""
+    """What a study's folder says, to six digits and without its machine's paths; figures with their hashes.
+
+    Of its sections those that pages take tables and numbers from: a study may have megabytes. Of a study that no page
+    speaks of yet all are kept, so that one can be written; kept again, the record has what the page shows.
+    """
     files = [RECORD, SPEC, *(f"{figure}.svg" for figure in figures)]
     if lost := [file for file in files if not (folder / file).is_file()]:
         raise Refusal(f"{folder} has no {lost[0]}: name a study's folder, and figures that are in it.")
     found = json.loads((folder / RECORD).read_text(encoding="utf-8"), parse_float=lambda x: float(f"{float(x):.6g}"))
     asked = read_yaml(folder / SPEC, "spec")
     spec = LABS[found["lab"]].spec.of({**asked, "data": "DIR"} if asked.get("data") else asked)
-    record = {part: found[part] for part in ("lab", "title", "what", "answer", "sections")}
+    record = {part: found[part] for part in ("lab", "title", "what", "answer")}
+    titles = asked_for(root, name)
+    record["sections"] = [one for one in found["sections"] if titles is None or one["title"] in titles]
     record["command"] = repeat_line(found["lab"], spec, None)
     record["figures"] = {figure: _hash(folder / f"{figure}.svg") for figure in figures}
     text = json.dumps(record, ensure_ascii=False).replace('{"title"', '\n{"title"') + "\n"  # a line a section
@@ -57,6 +63,14 @@ def keep(root: Path, folder: Path, name: str, figures: list[str]) -> None:
     (root / DATA / f"{name}.json").write_text(text, encoding="utf-8")
     for figure in figures:
         (root / f"docs/figures/{name}-{figure}.svg").write_bytes((folder / f"{figure}.svg").read_bytes())
+
+
+def asked_for(root: Path, name: str) -> set[str] | None:
+    """Titles of the sections that blocks take from a record; None where no block speaks of it yet."""
+    words = [shlex.split(block[1]) for page in pages(root) for block in BLOCK.finditer(page.read_text("utf-8"))]
+    asked = [block[1:] for block in words if block[0] == name]
+    tables = [block[1:] for block in asked if block[0] in ("table", "number")]
+    return {" ".join(word for word in title if not OPTION.fullmatch(word)) for title in tables} if asked else None
 
 
 def _hash(file: Path) -> str:

@@ -26,6 +26,7 @@ def study(tmp_path):
 def root(tmp_path, study):
     """A repository with one page and one record."""
     (tmp_path / "docs/figures").mkdir(parents=True)
+    (tmp_path / "README.md").touch()
     fill.keep(tmp_path, tmp_path / "out", "mine", [])
     return tmp_path
 
@@ -147,6 +148,33 @@ def test_a_record_with_a_path_of_the_machine_is_refused(root):
     (root / "out/study.json").write_text(json.dumps({**written, "answer": "see /home/somebody/runs"}))
     with pytest.raises(Refusal, match="/home/somebody.*a path of this machine"):
         fill.keep(root, root / "out", "mine", [])
+
+
+def test_a_record_keeps_the_sections_that_pages_show_and_of_a_study_that_no_page_shows_all(root):
+    written = json.loads((root / "out/study.json").read_text())
+    more = [{**written["sections"][0], "title": title} for title in ("Modes", "Medians")]
+    (root / "out/study.json").write_text(json.dumps({**written, "sections": [*written["sections"], *more]}))
+
+    def kept() -> list[str]:
+        fill.keep(root, root / "out", "mine", [])
+        record = json.loads((root / "docs/results/data/mine.json").read_text())
+        return [section["title"] for section in record["sections"]]
+
+    assert kept() == ["Means", "Modes", "Medians"]
+    text = page(root, 'mine number "Medians" row=1 column=mean', 'mine table "Means" rows="1; 2"', "mine answer")
+    assert kept() == ["Means", "Medians"]
+    assert fill.filled(root, root / "README.md") == text
+    page(root, "mine answer")
+    assert kept() == []
+
+
+def test_a_large_record_holds_no_table_that_no_page_shows():
+    """`python docs/fill.py keep` leaves them out once a page has its blocks."""
+    for path in [path for path in (ROOT / "docs/results/data").glob("*.json") if path.stat().st_size > 100_000]:
+        sections = json.loads(path.read_text(encoding="utf-8"))["sections"]
+        assert {one["title"] for one in sections if "table" in one} <= (fill.asked_for(ROOT, path.stem) or set()), (
+            path.name
+        )
 
 
 def test_a_figure_that_is_not_of_its_study_is_a_fault(root):

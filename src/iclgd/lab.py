@@ -62,6 +62,16 @@ class Cell:
         """The cell's name: its lab with its version, its spec, and what the spec only points to (weights, data)."""
         return key({"lab": self.lab, "version": version, "spec": self.spec.keyed(), "identity": dict(identity)})
 
+    @property
+    def called(self) -> str:
+        """What a person calls the cell among those of its study."""
+        return called(self.labels) or self.lab
+
+
+def called(labels: Mapping[str, Label]) -> str:
+    """`task sst2 seed 3`."""
+    return " ".join(f"{name} {value}" for name, value in labels.items())
+
 
 @dataclass(frozen=True)
 class Lab:

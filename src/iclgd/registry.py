@@ -84,9 +84,13 @@ class Registry(Generic[Thing]):
             return cast(Thing, self._fit(name, thing))
         if name in self._points:
             return self._fit(name, self._loaded(*self._points[name]))
-        if ".py:" in name:
-            return cast(Thing, self._fit(name, from_file(name, self.kind)))
-        raise Refusal(f'no {self.kind} "{name}". {suggest(name, self)}`{self.listing}` lists all.')
+        self.check(name)
+        return cast(Thing, self._fit(name, from_file(name, self.kind)))
+
+    def check(self, name: str) -> None:
+        """Refuse a name that nothing has, without importing what it names."""
+        if name not in self:
+            raise Refusal(f'no {self.kind} "{name}". {suggest(name, self)}`{self.listing}` lists all.')
 
     def _fit(self, name: str, thing: Any) -> Any:
         if self.needs and not hasattr(thing, self.needs):

@@ -25,6 +25,9 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Part = TypeVar("Part", bound="Spec")
 
 
+WORDS = ("default", "none")  # in the place of names: the usual ones, or nothing
+
+
 def option(default: Any, help: str, *, keyed: bool = True, **bounds: Any) -> Any:
     """A field with its help; ``keyed=False``: it changes no number (a device), or its content is keyed elsewhere."""
     return Field(default=default, description=help, json_schema_extra={"keyed": keyed}, **bounds)
@@ -59,7 +62,8 @@ class Spec(BaseModel):
     def of(cls: type[Part], given: dict[str, Any]) -> Part:
         """The spec of given fields; what does not fit is refused in a sentence.
 
-        Fields that name nothing of a registry come first: what a registry names may have to be imported, with torch.
+        Fields that name nothing of a registry come first, then names alone: what a registry names may have to be
+        imported, with torch.
         """
         plain = {name: field for name, field in cls.model_fields.items() if name in given and not _named(field)}
         try:
@@ -68,9 +72,22 @@ class Spec(BaseModel):
                 create_model(cls.__name__, __config__=Spec.model_config, **fields).model_validate(
                     {name: given[name] for name in plain}
                 )
+                for name, field in cls.model_fields.items():
+                    for registry in (one for one in field.metadata if isinstance(one, Registry)):
+                        check_names(given.get(name), registry)
             return cls.model_validate(given)
         except ValidationError as error:
             raise Refusal(complaint(error, cls)) from None
+
+
+def check_names(given: Any, registry: Registry[Any]) -> None:
+    """Refuse names that a registry does not have; options, files and what is no name are left to whoever reads them."""
+    given = parts(given)
+    for one in given if isinstance(given, list | tuple) else [given]:
+        text = one.get("name") if isinstance(one, dict) else one
+        name = text.partition(":")[0] if isinstance(text, str) and not set(text) & set("/\\") else ""
+        if name and "." not in name and name not in WORDS:
+            registry.check(name)
 
 
 def _named(field: FieldInfo) -> bool:

@@ -10,6 +10,7 @@ from iclgd.claims import shown
 from iclgd.claims.claim import CLAIMS
 from iclgd.claims.expect import AtMost
 from iclgd.cli import main
+from iclgd.lab import LABS
 
 SOME = ("dai2022.dual-form", "ren2024.one-step-is-descent")
 
@@ -101,6 +102,24 @@ def test_verify_runs_every_cell_anew(capsys, place, tmp_path):
         record.write_text("{}")  # a store that nobody should read
     assert said(capsys, "run", *SOME, "--verify")[0] == 0
     assert said(capsys, "run", *SOME)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (("--verify",), "stopped; nothing is kept of what is run anew: the same command begins again."),
+        ((), "stopped before a cell was finished: the same command begins again."),
+    ],
+)
+def test_a_run_that_is_stopped_says_what_is_kept_of_it(capsys, place, monkeypatch, given, sentence):
+    def stopped(cell, tools):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(LABS._things, "identities", replace(LABS["identities"], run=stopped))
+    with pytest.raises(SystemExit) as stop:
+        main(["claims", "run", *SOME, *given])
+    assert stop.value.code == 130
+    assert capsys.readouterr().err.strip() == f"iclgd: {sentence}"
 
 
 def test_claims_are_chosen_by_paper_tier_stand_and_words(capsys, place):

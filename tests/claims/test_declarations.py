@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -137,9 +138,16 @@ def test_a_sentence_of_which_no_claim_was_run_stands_among_the_open_ones(monkeyp
 
 def test_the_page_of_the_state_has_every_section():
     text = (Path(__file__).parents[2] / "docs/state.md").read_text(encoding="utf-8")
-    for name, (title, _) in SECTIONS.items():
-        assert f"## {title}\n" in text
+    for name, (title, means) in SECTIONS.items():
+        assert f"## {title}\n\n{means}\n" in text
         assert f"<!-- fill ledger state {name} -->" in text
+
+
+def test_the_page_of_the_state_takes_five_minutes_to_read():
+    """At 250 words a minute; links to the evidence are followed, not read."""
+    text = (Path(__file__).parents[2] / "docs/state.md").read_text(encoding="utf-8")
+    text = re.sub(r"<!--.*?-->|\(\d+ [✓○].*\)$", "", text, flags=re.MULTILINE)
+    assert 500 < len(re.findall(r"[^\W\d_][\w'-]*", text)) <= 1300
 
 
 def test_every_link_to_a_claim_leads_to_its_entry():

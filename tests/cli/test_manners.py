@@ -142,20 +142,51 @@ def test_what_windows_lacks_is_not_needed_to_start():
     assert done.stdout.startswith("0\niclgd, version")
 
 
-@pytest.mark.parametrize(
-    "args, says",
-    [
-        (["compare", "--k", "0"], "--k must be at least 1, not 0."),
-        (["compare", "--rates", "-1"], "--rates must be at least 0, not -1."),
-        (["compare", "--task", "sst3"], 'no task "sst3". Did you mean'),
-        (["order", "--orders", "1"], "--orders must be at least 2, not 1."),
-        (["implicit", "--other", "nobody"], 'no task "nobody".'),
-    ],
-)
-def test_what_the_arguments_alone_show_to_be_wrong_is_refused_before_torch_is_imported(args, says):
-    code = f"import sys; sys.modules['torch'] = None; from iclgd.cli import main; main({args!r})"
+BEFORE_TORCH = {
+    "compare --k 0": "--k must be at least 1, not 0.",
+    "compare --rates -1": "--rates must be at least 0, not -1.",
+    "compare --task sst3": 'no task "sst3". Did you mean',
+    "compare --learners gdd:rate=0.1": 'no learner "gdd". Did you mean',
+    "compare --metrics SimAUO": 'no metric "SimAUO". Did you mean SimAOU',
+    "compare --nulls random,wrong-label": 'no null "wrong-label". Did you mean wrong-labels',
+    "compare --out file": "file is a file, not a folder: give another --out.",
+    "order --orders 1": "--orders must be at least 2, not 1.",
+    "implicit --other nobody": 'no task "nobody".',
+    "linear train --task lineer": 'no regression family "lineer". Did you mean linear',
+    "linear train --attention sigmoid": 'no attention "sigmoid". There are',
+    "linear train --learners gd,nobody": 'no learner "nobody".',
+    "linear layers --kinds nonsense": 'no attention "nonsense". There are',
+    "linear depth --task nobody": 'no regression family "nobody".',
+    "linear optimum --task lineer": 'no regression family "lineer".',
+    "languages run --k 1": "--k must be at least 2, not 1.",
+    "languages run --labels signs": '--labels takes fixed, sign, language; "signs" is none of them.',
+    "languages run --encoder pcb": 'no encoder "pcb". Did you mean pca',
+    "languages run --encoder autoencoder:steps=0": "autoencoder: steps must be at least 1, not 0.",
+    "languages run --labels language": "a language is drawn for each episode",
+    "languages run --language (": '"(" names no symbol;',
+    "languages all --shrink 0": "--shrink must be at least 1, not 0.",
+    "dual check --k 0": "--k must be at least 1, not 0.",
+    "dual bound --held 9 --k 9": "of 9 demonstrations none is left when 9 are held out: lower --held.",
+    "dual modify --modifications nothing": 'no modification "nothing".',
+    "dual train --arms negative:k=3,nobody": 'no modification "nobody".',
+    "dual train --tasks cubic": 'no regression "cubic". There are linear, trigonometric,',
+    "dual train --rate 0": "--rate must be above 0, not 0.",
+}
+
+
+def test_what_the_arguments_alone_show_to_be_wrong_is_refused_before_torch_is_imported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    code = (
+        "import sys; sys.modules['torch'] = None; from iclgd.cli import main\n"
+        f"for line in {list(BEFORE_TORCH)!r}:\n"
+        "    try: main(line.split())\n"
+        "    except SystemExit as stop: print(stop.code, file=sys.stderr)"
+    )
     done = other_process(code)
-    assert (done.returncode, done.stderr.startswith(f"iclgd: {says}")) == (2, True), done.stderr
+    said = done.stderr.splitlines()
+    assert said[1::2] == ["2"] * len(BEFORE_TORCH), done.stderr
+    assert [(now, then) for now, then in zip(said[::2], BEFORE_TORCH.values(), strict=True) if then not in now] == []
 
 
 def test_a_field_that_is_unknown_is_named_before_one_that_does_not_fit():

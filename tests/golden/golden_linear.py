@@ -11,7 +11,7 @@ from iclgd.labs.linear.spec import TrainSpec
 from iclgd.metrics.functions import Likeness
 from iclgd.results import Result
 from iclgd.small import optimum
-from iclgd.tasks.regression import FAMILIES
+from iclgd.tasks.families import FAMILIES
 from iclgd.tools import Tools
 
 Arrays = dict[str, Tensor]

@@ -2,35 +2,43 @@
 
 import json
 import shutil
+import signal
+import time
 
 import pytest
 from little_grid import drawn
+from watching import started
 
 import iclgd
 import toy
+from iclgd.grid.changes import verify
 from iclgd.lab import LABS
+from iclgd.report.terminal import CellProgress
 from iclgd.results import Result, array
 from iclgd.store.cells import Store
 from said import refused, run
 
 
-def altered(monkeypatch, by: float) -> None:
-    """The lab gives other numbers than it did, under the same keys."""
-
-    def run_anew(cell, tools, own=LABS["toy"].run):
-        found = own(cell, tools)
-        return Result(found.facts, [array(found.arrays[0].values * (1 + by), "draw", quantity="value")])
-
-    lab = LABS["toy"]
-    before = lab.run
-    object.__setattr__(lab, "run", run_anew)
-    monkeypatch.setattr(toy, "undo", lambda: object.__setattr__(lab, "run", before), raising=False)
+@pytest.fixture
+def ran_by():
+    """The lab runs its cells by another function, under the same keys."""
+    lab, own = LABS["toy"], LABS["toy"].run
+    yield lambda run: object.__setattr__(lab, "run", run)
+    object.__setattr__(lab, "run", own)
 
 
 @pytest.fixture
-def again(monkeypatch):
-    yield lambda by: altered(monkeypatch, by)
-    toy.undo()
+def again(ran_by):
+    """The lab gives other numbers than it did."""
+
+    def altered(by: float) -> None:
+        def run_anew(cell, tools):
+            found = toy.run(cell, tools)
+            return Result(found.facts, [array(found.arrays[0].values * (1 + by), "draw", quantity="value")])
+
+        ran_by(run_anew)
+
+    return altered
 
 
 def test_verifying_runs_a_sample_again_elsewhere_and_finds_it_equal(capsys, done):
@@ -56,6 +64,93 @@ def test_verifying_says_how_far_numbers_are_and_fails_only_beyond_the_tolerance(
     code, out, _ = run(capsys, "study", "verify", "mine.yaml", "--tolerance", "1e-5", "--json")
     assert code == 1
     assert {one["verdict"] for one in json.loads(out)["cells"]} == {"different"}
+
+
+SLOW = """
+import time
+import numpy as np
+import toy
+from iclgd.results import Result, array
+before = []
+def run(cell, tools, own=toy.run):
+    if len(before) == 3:
+        open("running", "w").close()
+        time.sleep(60)
+    before.append(cell)
+    found = own(cell, tools)
+    values = found.arrays[0].values * (2 if len(before) == 2 else 1)
+    return Result(found.facts, [array(values, "draw", quantity="value")])
+object.__setattr__(toy.LABS["toy"], "run", run)
+"""
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "SIGINT"])
+def test_verifying_that_is_stopped_says_what_was_compared_and_shows_it(done, number, code):
+    (done / "slow.py").write_text(SLOW)
+    before = sorted((done / "runs").rglob("*"))
+    process = started(done, "--plugin", "slow.py", "study", "verify", "mine.yaml", "--sample", "5")
+    while not (done / "running").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    compared = "2 cells equal to the bit, 0 cells within tolerance, 1 cell different"
+    stopped = f"iclgd: stopped; 3 of 5 cells were compared ({compared}): the same command begins again."
+    assert err.splitlines()[-1] == stopped
+    assert out.splitlines()[:3] == compared.split(", ")
+    assert sum("different" in line for line in out.splitlines()) == 2  # the count, and the cell
+    assert sorted((done / "runs").rglob("*")) == before
+
+
+def test_verifying_that_is_stopped_before_the_first_cell_has_compared_nothing(capsys, done, monkeypatch):
+    monkeypatch.setenv("TOY_STOPS_AT", "0")
+    code, out, err = run(capsys, "study", "verify", "runs/mine/b", "--sample", 99)
+    assert (code, out) == (130, "")
+    assert err.strip() == "iclgd: stopped before a cell was compared: the same command begins again."
+
+
+def test_verifying_says_after_every_cell_how_many_are_equal_near_and_different_so_far(done, again):
+    said = list[str]()
+
+    class Said(CellProgress):
+        def so_far(self, known: str) -> None:
+            super().so_far(known)
+            said.append(self.line().split(" · ")[1])
+
+    found = verify(done / "mine.yaml", done / "runs/cells", 3, 0, 1e-3, Said())
+    next(found)
+    assert said == ["1 equal to the bit"]
+    again(1e-4)
+    next(found)
+    again(1.0)
+    assert len(list(found)) == 1
+    assert said[1:] == [
+        "1 equal to the bit, 1 within tolerance",
+        "1 equal to the bit, 1 within tolerance, 1 different",
+    ]
+
+
+def test_a_cell_that_cannot_be_run_again_is_named_and_keeps_no_other_from_being_compared(capsys, done, ran_by):
+    def broken(cell, tools):
+        if cell.spec.seed == 1 and cell.spec.k == 3:
+            raise ZeroDivisionError("one over nothing")
+        return toy.run(cell, tools)
+
+    ran_by(broken)
+    code, out, err = run(capsys, "study", "verify", "mine.yaml", "--sample", "99")
+    assert code == 1
+    assert "11 cells equal to the bit" in out
+    said = "1 of 12 cells could not be run again (seed 1: ZeroDivisionError: one over nothing); the others: 11 equal"
+    assert err.splitlines()[-1] == f"iclgd: {said} to the bit."
+    assert "Traceback" in err
+
+
+def test_a_kept_cell_that_was_altered_is_refused_before_anything_is_run_again(capsys, done):
+    for numbers in (done / "runs/cells").glob("*/arrays.safetensors"):
+        numbers.write_bytes(numbers.read_bytes()[:-1] + b"x")
+    assert "its numbers were altered" in refused(capsys, done, "study", "verify", "mine.yaml")
+    assert toy.RAN == []
 
 
 def test_a_study_that_was_not_run_has_nothing_to_verify(capsys, place):

@@ -1,5 +1,6 @@
 """While a study runs, and after it was killed: who may touch its folder, and what is left of it."""
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -53,6 +54,9 @@ def test_a_second_command_on_one_folder_is_refused_and_told_who_has_it(capsys, p
         assert f"process {process.pid} is at work on it" in said
         assert rows(said)["all"] == ["0", "1", "0", "11"]
         assert rows(said)["a-k=2-scale=1"] == ["0", "1", "0", "2"]
+        assert said.endswith(f"process {process.pid} is at work on it\n  a-k=2-scale=1: seed 0\n")
+        told = json.loads(run(capsys, "study", "status", "runs/mine", "--json")[1])
+        assert told["running"] == [{"part": "a-k=2-scale=1", "seed": 0}]
     else:
         assert f"process {process.pid} is at work on runs/mine" in refused(
             capsys, place, "study", "status", "runs/mine"

@@ -77,6 +77,18 @@ def test_every_section_has_a_place_of_its_own():
     assert anchors(["Sources", "A b", "a-b", "←", "A b"]) == ["sources-2", "a-b", "a-b-2", "section", "a-b-3"]
 
 
+def test_the_glossary_has_the_words_of_the_page_and_those_that_define_them():
+    def words(text: str, **more) -> list[str]:
+        page = Page("Risks", "", text, [Section("All", "", Table(["", "risk"], [["gd", Number(0.1, **more)]]))])
+        return re.findall(r"<dt>(.*?)</dt>", page.html())
+
+    assert words("Nothing of the kind.") == []
+    assert "Glossary" not in Page("Risks", "", "Nothing.", []).html()
+    assert words("Two queries.") == ["query"]
+    assert words("A contrast.") == ["demonstration", "query", "learner", "zero-shot", "trace", "update", "contrast"]
+    assert words("A number.", low=0.05, high=0.15)[-2:] == ["seed", "95% interval"]
+
+
 def test_no_text_ends_the_script_that_it_is_data_of():
     found = embedded({"a": ["</script><script>x</script>", "\u2028&\u202e", float("nan"), 0.5]})
     assert not set("<>&\u2028\u202e") & set(found)

@@ -5,8 +5,9 @@ import torch
 
 from iclgd.small import attention, moments
 from iclgd.small.models import Transformer
+from iclgd.tasks.families import FAMILIES
 from iclgd.tasks.laws import Inputs, LinearMap
-from iclgd.tasks.regression import FAMILIES, Regression
+from iclgd.tasks.regression import Regression
 
 torch.set_num_threads(1)
 F64 = torch.float64

@@ -16,8 +16,9 @@ from iclgd.small.attention import Weights
 from iclgd.small.kernels import KERNELS
 from iclgd.small.known import REFERENCES
 from iclgd.small.references import candidates, linear
+from iclgd.tasks.families import FAMILIES
 from iclgd.tasks.laws import Inputs, LinearMap
-from iclgd.tasks.regression import FAMILIES, Regression
+from iclgd.tasks.regression import Regression
 
 torch.set_num_threads(1)
 F64 = torch.float64

@@ -9,8 +9,9 @@ from iclgd.errors import Refusal
 from iclgd.small.models import DeepFeatures, Transformer
 from iclgd.small.streams import generator, stream
 from iclgd.small.train import Adam, member, one_thread, stack, train
+from iclgd.tasks.families import FAMILIES
 from iclgd.tasks.laws import Inputs, LinearMap
-from iclgd.tasks.regression import FAMILIES, Episodes, Regression
+from iclgd.tasks.regression import Episodes, Regression
 
 torch.set_num_threads(1)
 TASK = Regression(Inputs.uniform(4), LinearMap.isotropic(4), 6)

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from iclgd.errors import Refusal
+from iclgd.tasks.families import FAMILIES
 from iclgd.tasks.laws import KURTOSIS, GaussianProcess, Inputs, LinearMap, Quadratic, ReluNetwork, Sine, Sparse, Tree
-from iclgd.tasks.regression import FAMILIES, Episodes, Regression, corrupt
+from iclgd.tasks.regression import Episodes, Regression, corrupt
 
 torch.set_num_threads(1)
 F64 = torch.float64

@@ -92,7 +92,7 @@ def state(home: str, section: str = "") -> str:
         rests = [of_kept(CLAIMS[name]) for name in stand.claims]
         unknown = all(line.state == "not run" for line in rests)
         if section == ("open" if unknown else stand.section):
-            links = ", ".join(_link(line.claim, home) for line in rests)
+            links = " ".join(_link(line.claim, home, str(i)) for i, line in enumerate(rests, 1))
             expected = f"Expected, not yet run ({stand.section}): " if unknown and stand.section != "open" else ""
             lines.append(f"- {expected}{_safe(stand.says)} ({_confirmed(rests)}: {links})")
     return "\n" + "\n".join(lines) + "\n"

@@ -1,16 +1,21 @@
 """`iclgd study verify` and `compare`: whether numbers are still the same, and what changed between two runs."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from iclgd.cli.forms import Form, forms
 from iclgd.cli.values import Amount, Named, Whole
+from iclgd.errors import Stopped, Unfinished
 from iclgd.report.numbers import counted, significant
 from iclgd.report.page import Table
 from iclgd.report.terminal import window
+
+if TYPE_CHECKING:
+    from iclgd.grid.near import Change
 
 TOLERANCE = click.option(
     "--tolerance",
@@ -35,7 +40,8 @@ def verify_command(what: str, store: str | None, sample: int, seed: int, toleran
 
     Numbers are compared as they are printed: means over queries and layers. They have the room of the tolerance, and
     where cells measured how well an update repeats itself (their floors), what rounding changes. A cell is different
-    if a number is further off, or more than a twentieth of an array's elements are; the exit status is then 1.
+    if a number is further off, or more than a twentieth of an array's elements are; the exit status is then 1. Nothing
+    is kept of what is run; stopped, it shows what it has compared.
     """
     from iclgd.grid.changes import verify
     from iclgd.report.terminal import cell_progress
@@ -45,10 +51,29 @@ def verify_command(what: str, store: str | None, sample: int, seed: int, toleran
     path = Path(what)
     record = read_record(path if path.is_dir() else path.parent)
     kept = Path(store) if store else Path(record["store"]) if "store" in record else default_store()
+    found: "list[tuple[dict[str, Any], Change]]" = []
+    ended: Stopped | Unfinished | None = None
     with cell_progress(form.quiet) as progress:
-        found = list(verify(path, kept, sample, seed, tolerance, progress))
-    form.tell({"cells": _data(found)}, lambda: _shown(found), _brief(found))
+        try:
+            for one in verify(path, kept, sample, seed, tolerance, progress):
+                found.append(one)
+        except KeyboardInterrupt:
+            ended = Stopped(_stopped(found, progress.total))
+        except Unfinished as unfinished:
+            ended = unfinished
+    if found:  # what was compared is shown, whatever kept the rest from being
+        form.tell({"cells": _data(found), "sample": progress.total}, lambda: _shown(found), _brief(found))
+    if ended is not None:
+        raise ended
     sys.exit(1 if any(change.verdict == "different" for _, change in found) else 0)
+
+
+def _stopped(found: Sequence[Any], total: int) -> str:
+    """What a verification that was stopped had compared; it keeps nothing."""
+    if not found:
+        return "stopped before a cell was compared: the same command begins again."
+    cells = f"{len(found)} of {counted(total, 'cell')} {'was' if len(found) == 1 else 'were'} compared"
+    return f"stopped; {cells} ({_brief(found)}): the same command begins again."
 
 
 @forms

@@ -14,7 +14,7 @@ from iclgd.claims.shown import WIDTH, Line, drawn_by, in_full, listing, of_kept,
 from iclgd.cli.completion import claim_names, completed, model_names, paper_names
 from iclgd.cli.forms import Form, forms
 from iclgd.cli.values import Named, Whole
-from iclgd.errors import Refusal
+from iclgd.errors import Refusal, Stopped
 from iclgd.report.terminal import window
 
 if TYPE_CHECKING:
@@ -195,7 +195,12 @@ def run_command(
     _check(asked, Path(store) if store else default_store())
     with tempfile.TemporaryDirectory() as fresh:
         place = Path(fresh) if verify else Path(store) if store else default_store()
-        rows = _ran(wanted, place, asked, where, quiet)
+        try:
+            rows = _ran(wanted, place, asked, where, quiet)
+        except KeyboardInterrupt:
+            if not verify:
+                raise
+            raise Stopped("stopped; nothing is kept of what is run anew: the same command begins again.") from None
     about = Path(model).name if Path(model).exists() and model else model  # a folder by its name
     lines = [_line(row, about, verify) for row in rows]
     if keeping:

@@ -122,6 +122,7 @@ def _metavar(annotation: Any) -> str | None:
 
 def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
     from iclgd.engine.engines import Engine
+    from iclgd.files import check_output
     from iclgd.overview import listed
     from iclgd.report.terminal import cell_progress, say
     from iclgd.running import Where, run_study
@@ -136,6 +137,8 @@ def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
             raise Refusal(f"`{field}` is empty: give a value, or leave it out.")
     if plugins := click.get_current_context().obj:
         said["plugin"] = tuple(str(Path(one).resolve()) for one in plugins)
+    if out:  # what it is, before anything heavy is imported; whose study it holds, when the spec is known
+        check_output(Path(out), overwrite=True)
     spec = lab.spec.of({**(read_yaml(Path(file), "spec") if file else {}), **said})
     out, store = _places(name, lab, spec, file, out, store)
     with cell_progress(quiet) as progress:

@@ -28,6 +28,7 @@ Examples:
   iclgd study schema > study.schema.json       for an editor
 """
 STORE = next(option for option in FRAME if option.name == "store")
+NAMED = 20  # cells at work that `status` names; the rest are counted
 FORMATS = ("text", "markdown", "latex", "csv", "json", "parquet")
 
 
@@ -178,12 +179,21 @@ def status_command(what: str, store: str | None, out: str | None, form: Form) ->
         done = (cells & plan.done) - at_work
         bad = (cells & failed) - done - at_work
         rows.append([name, *(str(len(some)) for some in (done, at_work, bad, cells - done - at_work - bad))])
-    process = now.process if now else ""
+    process, now_running = now.process if now else "", list(plan.among(running))
     ended = f"the last run ended with: {plan.ended}" if plan.ended else ""
-    note = f"process {process} is at work on it" if process else ended
+    notes = [f"process {process} is at work on it", *_called(now_running)] if process else [ended] if ended else []
     data = {"parts": rows_as_data(header, rows), "process": process or None, "ended": plan.ended or None}
     brief = f"{len(plan.done)} of {len({key[:NAME] for key in plan.keys})} done"
-    form.tell(data, lambda: Table(header, rows).text(window()) + (f"\n\n{note}" if note else ""), brief)
+    shown = "\n".join([Table(header, rows).text(window()), *([""] if notes else []), *notes])
+    form.tell({**data, "running": now_running}, lambda: shown, brief)
+
+
+def _called(cells: list[dict[str, Any]]) -> list[str]:
+    """`  part a: task sst2 seed 3`; of very many the first."""
+    from iclgd.lab import called
+
+    lines = [f"  {cell['part']}: {called({n: v for n, v in cell.items() if n != 'part'})}" for cell in cells[:NAMED]]
+    return lines + ([f"  and {len(cells) - NAMED} more"] if len(cells) > NAMED else [])
 
 
 @forms

@@ -54,7 +54,7 @@ class Board:
         job = next(job for job in part.left if job.key == event.key)
         if isinstance(event, Begun):
             part.at = event.key
-            self.progress.begun(event.key, _named(job))
+            self.progress.begun(event.key, job.cell.called)
             return
         part.left.remove(job)
         if isinstance(event, Failed):
@@ -138,11 +138,7 @@ class Board:
     def _which(self, sentence: str) -> str:
         """The cells that failed with a sentence, by their labels."""
         jobs = [job for job, failed in self.failures if failed.sentence == sentence]
-        return _named(jobs[0]) + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
-
-
-def _named(job: Job) -> str:
-    return " ".join(f"{name} {value}" for name, value in job.cell.labels.items()) or job.cell.lab
+        return jobs[0].cell.called + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
 
 
 def _in_quarantine(path: object) -> str:

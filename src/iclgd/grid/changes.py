@@ -1,23 +1,25 @@
 """Whether numbers are still the same: cells run again, or two runs laid side by side."""
 
 import random
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iclgd.errors import Refusal
+from iclgd.engine.work import Begun, Failed, Found, Job, groups, work
+from iclgd.errors import Refusal, Unfinished
 from iclgd.grid.file import Grid, Part, read_grid
-from iclgd.grid.near import FLOOR, TOLERANCE, Change, Floors, change
+from iclgd.grid.near import FLOOR, TOLERANCE, VERDICTS, Change, Floors, change
 from iclgd.grid.plan import FILE, find_plan, jobs_of
+from iclgd.report.numbers import counted
 from iclgd.report.terminal import CellProgress
 from iclgd.results import Result
-from iclgd.running import SERIAL, Where, run_missing
+from iclgd.running import expected
 from iclgd.spec import canonical
 from iclgd.store.cells import Store
 from iclgd.study import open_study, read_record
+from iclgd.tools import Tools
 
 # again
 
@@ -35,22 +37,67 @@ def grid_of(what: Path) -> Grid:
 def verify(
     what: Path, store: Path, sample: int, seed: int, tolerance: float, progress: CellProgress | None = None
 ) -> Iterator[tuple[dict[str, Any], Change]]:
-    """Run a sample of the study's finished cells once more, elsewhere, and lay the numbers side by side."""
+    """Run a sample of the study's finished cells once more and lay the numbers side by side, each as soon as it is run.
+
+    Nothing is written. A cell that cannot be run again keeps no other from being compared; that is said at the end.
+    """
     kept, progress = Store(store), progress or CellProgress()
     found = [(tools, job) for _, tools, jobs in jobs_of(grid_of(what), progress) for job in jobs if kept.has(job.key)]
     found = list({job.key: (tools, job) for tools, job in found}.values())
     if not found:
         raise Refusal(f"no cell of this study is in {store}: run it first.")
-    chosen = random.Random(seed).sample(found, min(sample, len(found)))
-    chosen.sort(key=lambda pair: found.index(pair))
-    floors = _floors(kept, [job.key for _, job in found])
-    with tempfile.TemporaryDirectory(prefix="iclgd-") as folder:
-        for tools in dict.fromkeys(tools for tools, _ in chosen):
-            jobs = [job for its, job in chosen if its is tools]
-            run_missing(jobs, Where(Path(folder)), tools, SERIAL, progress)
-            for job in jobs:
-                before, again = kept.record(job.key), Store(Path(folder)).read(job.key)
-                yield _labels(before), _change(kept.result(before), again, before, floors, tolerance)
+    chosen = sorted(random.Random(seed).sample(range(len(found)), min(sample, len(found))))
+    floors, keys = _floors(kept, [job.key for _, job in found]), [found[i][1].key for i in chosen]
+    for key in keys:  # one that was altered is refused before the work
+        kept.check(key)
+    progress.start(len(chosen), expected(kept, keys, len(chosen)))
+    verdicts, failures = Counter[str](), list[tuple[Job, Failed]]()
+    for tools in dict.fromkeys(found[i][0] for i in chosen):
+        for job, event in _again([found[i][1] for i in chosen if found[i][0] is tools], tools, progress):
+            if isinstance(event, Failed):
+                failures.append((job, event))
+                continue
+            before = kept.record(job.key)
+            one = _change(kept.result(before), event.result, before, floors, tolerance)
+            verdicts[one.verdict] += 1
+            progress.so_far(summed(verdicts))
+            yield _labels(before), one
+    if failures:
+        raise _not_again(failures, verdicts)
+
+
+def _again(jobs: Sequence[Job], tools: Tools, progress: CellProgress) -> Iterator[tuple[Job, Found | Failed]]:
+    """Run cells in this process without keeping them."""
+    by_key = {job.key: job for job in jobs}
+    for group in groups(jobs):
+        for event in work(group, tools, None):
+            job = by_key[event.key]
+            if isinstance(event, Begun):
+                progress.begun(job.key, job.cell.called)
+            elif isinstance(event, Failed):
+                progress.failed(job.key)
+                yield job, event
+            elif isinstance(event, Found):
+                progress.done(job.key)
+                yield job, event
+
+
+def summed(verdicts: Mapping[str, int]) -> str:
+    """`3 equal to the bit, 1 different`: those that there are."""
+    return ", ".join(f"{verdicts[one]} {one}" for one in VERDICTS if verdicts.get(one))
+
+
+def _not_again(failures: Sequence[tuple[Job, Failed]], verdicts: Counter[str]) -> Exception:
+    """Which cells could not be run again, and why; where no cell could and all said the same, that error itself."""
+    job, first = failures[0]
+    if not verdicts and len({failed.sentence for _, failed in failures}) == 1:
+        return first.error or Refusal(first.sentence)
+    cells, more = counted(len(failures) + verdicts.total(), "cell"), len(failures) - 1
+    which = job.cell.called + (f" and {more} more" if more else "")
+    rest = f"; the others: {summed(verdicts)}" if verdicts else ""
+    traces = tuple(dict.fromkeys(failed.trace for _, failed in failures if failed.trace))
+    said = f"{len(failures)} of {cells} could not be run again ({which}: {first.sentence.rstrip('.')}){rest}."
+    return Unfinished(said, traces)
 
 
 def _floors(store: Store, keys: Iterable[str]) -> dict[str, Floors]:

@@ -1,7 +1,7 @@
 """What a grid is made of: the cells of every part with their keys, as planned now or as its folder recorded them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -77,6 +77,15 @@ class Plan:
         for part in self.parts:
             for key, labels in zip(part.keys, part.labels, strict=True):
                 yield part, key, {"part": part.name, **part.fields, **labels}
+
+    def among(self, names: Collection[str]) -> Iterator[dict[str, Label]]:
+        """The cells of these names, by part and labels; one that parts share is the first one's."""
+        left = set(names)
+        for part in self.parts:
+            for key, labels in zip(part.keys, part.labels, strict=True):
+                if key[:NAME] in left:
+                    left.remove(key[:NAME])
+                    yield {"part": part.name, **labels}
 
 
 def jobs_of(grid: Grid, progress: CellProgress | None = None) -> "list[tuple[Part, Tools, list[Job]]]":

@@ -118,7 +118,8 @@ def picture(table: Table, first: str = "") -> Widget | None:
     if len({one.labels["name"] for one in found}) < 2:
         return None
     columns = dict.fromkeys(one.labels["column"] for one in found)
-    looks = Looks(choose={"column": "what is shown"} if len(columns) > 1 else {}, colour="learner")
+    chosen = {"choose": {"column": "what is shown"}} if len(columns) > 1 else {"x": next(iter(columns))}
+    looks = Looks(colour="learner", **chosen)
     return dots(lambda: found, looks, f"Dots with 95% intervals: {', '.join(columns)}.")
 
 

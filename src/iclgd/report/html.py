@@ -52,7 +52,7 @@ def render(page: "Page") -> str:
     first = page.picture or next((made for t in _brief(page) if (made := picture(t)) is not None), None)
     widgets = [w for w in (first, *(section.widget for section in page.sections)) if w is not None]
     scripts = [_text(path) for path in dict.fromkeys(_scripts(widgets))]
-    glossary = yaml.safe_load(_text(WORDS)) | dict(page.glossary)
+    glossary = used(yaml.safe_load(_text(WORDS)), page) | dict(page.glossary)
     return environment.get_template("page.html").render(
         page=page,
         picture=first,
@@ -65,6 +65,20 @@ def render(page: "Page") -> str:
         glossary=glossary,
         term=lambda text: defined(text, glossary),
     )
+
+
+def used(words: Mapping[str, str], page: "Page") -> dict[str, str]:
+    """The words that occur on a page, and those that their definitions need."""
+    text, found = " ".join([page.markdown(), *dict(page.glossary).values()]).lower(), dict[str, str]()
+    while more := {word: words[word] for word in words.keys() - found.keys() if re.search(_stem(word), text)}:
+        found |= more
+        text = " ".join(more.values()).lower()
+    return {word: means for word, means in words.items() if word in found}
+
+
+def _stem(word: str) -> str:
+    """`query` in queries, too; an interval wherever a number has one."""
+    return r"95%|\[-?\d*\.\d" if word.startswith("95%") else rf"\b{re.escape(word.removesuffix('y'))}"
 
 
 def _brief(page: "Page") -> "list[Table]":

@@ -83,7 +83,7 @@ class CellProgress:
         self._running: dict[str, str] = {}
         self._failed: dict[str, None] = {}
         self._follow: Callable[[list[str], list[str]], None] = lambda _running, _failed: None
-        self._what, self._count = "starting", 0
+        self._what, self._count, self._known = "starting", 0, ""
         self._begun, self._expected = time.monotonic(), None
 
     _expected: float | None
@@ -135,6 +135,15 @@ class CellProgress:
         self._count = self._count + count if what == self._what else count
         self._what = what
 
+    def so_far(self, known: str) -> None:
+        """What is known of the cells that are done, in a few words."""
+        self._known = known
+
+    @property
+    def total(self) -> int:
+        """How many cells are to be run, those that are done included; 0 before that is known."""
+        return self._total
+
     def ends(self, what: str) -> None:
         """All cells are run; what is done after that."""
         self._what, self._count, self._running = what, 0, {}
@@ -150,6 +159,8 @@ class CellProgress:
             parts.append(f"{len(self._running)} running")
         if self._failed:
             parts.append(f"{len(self._failed)} failed")
+        if self._known:
+            parts.append(self._known)
         if left := self._left():
             parts.append(left)
         filled = BAR * (self._done + len(self._failed)) // self._total

@@ -6,7 +6,8 @@ episodes, by name.
 
 from typing import Any
 
-from iclgd.registry import Registry
+from iclgd.errors import Refusal
+from iclgd.registry import Registry, suggest
 
 REFERENCES: Registry[Any] = Registry("learner", "iclgd linear train --help", "iclgd.references")
 
@@ -29,6 +30,17 @@ for _name, _builder, _summary in (
     ("zero", "zero", "0, whatever was shown; always in the table."),
 ):
     REFERENCES.add(_name, f"iclgd.small.references:{_builder}", _summary)
+
+KINDS = ("softmax", "linear", "exponential", "relu", "rbf", "delta", "gated-delta", "longhorn", "ttt", "mesa")
+"""What a layer can be: attention by softmax or a kernel (`kernels.KERNELS`), or a state that learns (`fast.RULES`)."""
+
+
+def check_kind(name: str) -> str:
+    """The name of a kind of layer, refused if there is none."""
+    if name not in KINDS:
+        raise Refusal(f'no attention "{name}". {suggest(name, KINDS)}There are {", ".join(KINDS)}.')
+    return name
+
 
 IDENTITIES: Registry[Any] = Registry("identity", "iclgd identities --help", "iclgd.identities", home="iclgd.labs")
 """Equations that hold exactly, or to what chance leaves, by name: a function of a seed that gives what is left over.

@@ -10,17 +10,15 @@ from torch.nn.functional import gelu
 
 from iclgd.errors import Refusal
 from iclgd.metrics.functions import Predict, half_square
-from iclgd.registry import suggest
 from iclgd.small import attention, fast, learners
 from iclgd.small.attention import Weights
 from iclgd.small.fast import RULES
-from iclgd.small.kernels import KERNELS
+from iclgd.small.known import check_kind
 from iclgd.small.moments import Moments
 from iclgd.small.train import Params
 from iclgd.tasks.regression import Episodes
 
 Answer = Float[Tensor, "*batch query dy"]
-KINDS = ("softmax", *KERNELS, *RULES)
 OPEN = 4.0  # a decay's level at the start: a state keeps 98% of itself a token
 
 
@@ -44,10 +42,7 @@ class Transformer:
     start: float = 0.02
 
     def __post_init__(self) -> None:
-        if self.attention not in KINDS:
-            raise Refusal(
-                f'no attention "{self.attention}". {suggest(self.attention, KINDS)}There are {", ".join(KINDS)}.'
-            )
+        check_kind(self.attention)
         if self.layers < 1 or self.heads < 1:
             raise Refusal(f"a model needs at least one layer and one head, not {self.layers} and {self.heads}.")
         if self.width and self.width < self.dy:

@@ -14,7 +14,6 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from iclgd.errors import Refusal
-from iclgd.registry import Registry
 from iclgd.tasks.laws import Function, Inputs, Law, LinearMap, Quadratic, ReluNetwork, Sine, Sparse, Tree
 
 
@@ -68,10 +67,6 @@ def corrupt(episodes: Episodes, labels: int, generator: Generator) -> Episodes:
     return episodes._replace(y=y)
 
 
-FAMILIES: Registry[Callable[..., Regression]] = Registry("regression family", "iclgd linear train --help")
-"""Builders by name; each takes dx, dy, demos and noise, and what `build` below may change."""
-
-
 def _family(inputs: Callable[[int], Inputs], function: Callable[[Inputs, int], Function], one_output: bool = True):  # type: ignore[no-untyped-def]
     def build(
         dx: int,
@@ -116,12 +111,12 @@ def _line(dx: int) -> Inputs:
     return Inputs.uniform(1, width=10.0)
 
 
-FAMILIES.add("linear", _family(Inputs.uniform, lambda law, dy: LinearMap.isotropic(law.dx, dy), False))
-FAMILIES.add("gaussian", _family(Inputs.normal, lambda law, dy: LinearMap.isotropic(law.dx, dy), False))
-FAMILIES.add("skewed", _family(_skewed, LinearMap.inverse, False))
-FAMILIES.add("sine", _family(_line, lambda law, dy: Sine()))
-FAMILIES.add("sine-one-key", _family(_line, lambda law, dy: Sine(one_key=True)))
-FAMILIES.add("sparse", _family(Inputs.normal, lambda law, dy: Sparse()))
-FAMILIES.add("quadratic", _family(Inputs.normal, lambda law, dy: Quadratic()))
-FAMILIES.add("relu", _family(Inputs.normal, lambda law, dy: ReluNetwork()))
-FAMILIES.add("tree", _family(Inputs.normal, lambda law, dy: Tree()))
+linear = _family(Inputs.uniform, lambda law, dy: LinearMap.isotropic(law.dx, dy), False)
+gaussian = _family(Inputs.normal, lambda law, dy: LinearMap.isotropic(law.dx, dy), False)
+skewed = _family(_skewed, LinearMap.inverse, False)
+sine = _family(_line, lambda law, dy: Sine())
+sine_one_key = _family(_line, lambda law, dy: Sine(one_key=True))
+sparse = _family(Inputs.normal, lambda law, dy: Sparse())
+quadratic = _family(Inputs.normal, lambda law, dy: Quadratic())
+relu = _family(Inputs.normal, lambda law, dy: ReluNetwork())
+tree = _family(Inputs.normal, lambda law, dy: Tree())

@@ -12,10 +12,11 @@ import iclgd.labs  # noqa: F401  registers the labs
 from iclgd.cli import main
 from iclgd.labs.linear.run import together
 from iclgd.labs.linear.spec import OptimumSpec, TrainSpec
-from iclgd.small.known import REFERENCES
-from iclgd.small.models import KINDS
+from iclgd.small.fast import RULES
+from iclgd.small.kernels import KERNELS
+from iclgd.small.known import KINDS, REFERENCES
 from iclgd.study import open_study
-from iclgd.tasks.regression import FAMILIES
+from iclgd.tasks.families import FAMILIES
 from iclgd.tools import Tools
 
 SMALL = ["--dx", "3", "--k", "5", "--seeds", "2", "--steps", "20", "--batch", "8", "--episodes", "60"]
@@ -124,6 +125,10 @@ def test_help_names_every_family_attention_and_learner():
         words = fields[field].description.replace(",", " ").replace(".", " ").split()
         assert set(known) <= set(words), field
     assert all(OptimumSpec.of({"task": name, "steps": 1}) for name in ("linear", "gaussian", "skewed"))
+
+
+def test_every_kind_of_layer_is_known_by_name_without_importing_it():
+    assert ("softmax", *KERNELS, *RULES) == KINDS
 
 
 def test_help_does_not_import_torch():

@@ -32,10 +32,21 @@ def near(number, value, spread=None, bounds=(0, math.inf)):
 def test_the_answer_names_the_nearest_learner_its_interval_and_the_untrained_model():
     said = page.answer(study())
     assert said.startswith(
-        "The trained layer is nearest to gd ×1 of 3 learners: squared prediction distance .1 [.07516 .1248]"
+        "The trained layer is nearest to gd ×1, of 3 learners: squared prediction distance .1 [.07516 .1248]"
     )
     assert "cosine of sensitivities .99 [.9652 1] (before training .01 [-.01484 .03484])" in said
     assert "Its loss is not shown to differ from that of gd ×1 (.01 [-.01484 .03484])." in said
+
+
+def test_a_learner_without_a_direction_has_no_cosine_in_the_answer():
+    flat = study()
+    for result in flat.results.values():
+        for one in result.select(quantity="likeness", learner="gd ×1"):
+            one.values[list(one.coordinates["metric"]).index("cosine")] = math.nan
+    said = page.answer(flat)
+    assert said.startswith("The trained layer is nearest to gd ×1, of 3 learners: squared prediction distance .1 [")
+    assert "cosine" not in said
+    assert "n/a" not in said
 
 
 def test_a_loss_above_or_below_the_learners_is_said_only_when_the_interval_is_clear_of_zero():
@@ -44,7 +55,7 @@ def test_a_loss_above_or_below_the_learners_is_said_only_when_the_interval_is_cl
 
 
 def test_the_nearest_learner_is_found_wherever_it_stands_in_the_list():
-    assert "is nearest to ridge of 3 learners: squared prediction distance .05" in page.answer(study(spd=(0.2, 0.05)))
+    assert "is nearest to ridge, of 3 learners: squared prediction distance .05" in page.answer(study(spd=(0.2, 0.05)))
     assert "that of ridge" in page.answer(study(spd=(0.2, 0.05)))
 
 

@@ -151,7 +151,7 @@ def test_a_transformer_with_an_mlp_learns_sine_in_context_as_well_as_gd_on_learn
 
 def test_families_without_closed_forms_are_tuned_on_enough_episodes_for_their_parameters():
     from iclgd.labs.linear.exam import tuning_episodes
-    from iclgd.tasks.regression import FAMILIES
+    from iclgd.tasks.families import FAMILIES
 
     assert tuning_episodes(FAMILIES["gaussian"](10, 1, 10, 0.0), 10) == 2000
     assert tuning_episodes(FAMILIES["tree"](10, 1, 10, 0.0), 10) == 20_000

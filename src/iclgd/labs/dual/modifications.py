@@ -1,28 +1,26 @@
 """The modifications of attention that can be named, with their options: `negative:k=3:beta=0.1`."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from iclgd.choices import Choice, parse_one
 from iclgd.errors import Refusal
-from iclgd.labs.dual.modified import (
-    Arbitrary,
-    Augmented,
-    Centred,
-    Modification,
-    Negative,
-    Regularised,
-    RegularisedSlide,
-)
 from iclgd.registry import Registry
 
-MODIFICATIONS: Registry[type[Modification]] = Registry("modification", "iclgd known", "iclgd.modifications")
-MODIFICATIONS.add("plain", Modification, "Softmax attention as it is.")
-MODIFICATIONS.add("regularised", Regularised)
-MODIFICATIONS.add("regularised-slide", RegularisedSlide)
-MODIFICATIONS.add("augmented", Augmented)
-MODIFICATIONS.add("negative", Negative)
-MODIFICATIONS.add("arbitrary", Arbitrary)
-MODIFICATIONS.add("centred", Centred)
+if TYPE_CHECKING:
+    from iclgd.labs.dual.modified import Modification
+
+MODIFICATIONS: "Registry[type[Modification]]" = Registry("modification", "iclgd known", "iclgd.modifications")
+for _name, _class, _summary in (
+    ("plain", "Modification", "Softmax attention as it is."),
+    ("regularised", "Regularised", "The query's own tokens scaled by 1 − α, as L + α/(2η) ‖W‖² does."),
+    ("regularised-slide", "RegularisedSlide", "V (A − αI) as printed: the query's own value subtracted α times."),
+    ("augmented", "Augmented", "Parallel adapters on values and keys."),
+    ("negative", "Negative", "Each demonstration's value loses β times the mean value of its negatives."),
+    ("arbitrary", "Arbitrary", "A control for negative: k demonstrations that have nothing to do with scores."),
+    ("centred", "Centred", "A control for negative: the mean value of all demonstrations' tokens, β times."),
+):
+    MODIFICATIONS.add(_name, f"iclgd.labs.dual.modified:{_class}", _summary)
 
 PLAIN = Choice(MODIFICATIONS, "plain")
 IN_A_MODEL = (

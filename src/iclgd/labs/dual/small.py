@@ -11,13 +11,14 @@ from torch.func import vmap
 
 from iclgd.errors import Refusal
 from iclgd.labs.dual.modified import Adapter, Augmented, Block, Modification, attend
-from iclgd.registry import suggest
+from iclgd.labs.dual.panels import check_task
 from iclgd.small.learners import preconditioned
 from iclgd.small.learners import predict as predict_linear
 from iclgd.small.optimum import fitted_preconditioner
 from iclgd.small.streams import generator, stream
 from iclgd.small.train import Adam, Params, stack, train
-from iclgd.tasks.regression import FAMILIES, Episodes, Inputs, Regression
+from iclgd.tasks.families import FAMILIES
+from iclgd.tasks.regression import Episodes, Inputs, Regression
 
 HIDDEN = 32  # units of a parallel adapter
 TESTING, FITTING = 20, 21  # what a generator is for: the first part of its key
@@ -66,9 +67,7 @@ def find_task(name: str, dx: int, demos: int) -> Regression:
     """One of the three panels' regressions, or a family of the linear lab."""
     if name in LINKS:
         return Regression(Inputs.uniform(dx, 2.0), LINKS[name], demos)
-    if name not in FAMILIES:
-        known = [*LINKS, *(f for f in FAMILIES if f != "linear")]
-        raise Refusal(f'no regression "{name}". {suggest(name, known)}There are {", ".join(known)}.')
+    check_task(name)
     if name.startswith("sine") and dx != 1:
         raise Refusal(f"{name} has one input, not {dx}: give `dx` 1.")
     return FAMILIES[name](dx, 1, demos, 0.0)

@@ -4,20 +4,22 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from iclgd.choices import Choice, one_of, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
-from iclgd.labs.dual.modifications import IN_A_MODEL, MODIFICATIONS, TRAINED, beside_plain, check_enough, chosen
-from iclgd.labs.dual.small import LINKS, Recipe, find_task
+from iclgd.labs.dual.modifications import IN_A_MODEL, MODIFICATIONS, TRAINED, beside_plain, check_enough
+from iclgd.labs.dual.panels import PANELS, check_task
 from iclgd.options import ModelOptions, OneEpisode, PromptOptions
 from iclgd.report.numbers import counted
-from iclgd.small.languages.prepare import Data
+from iclgd.small.languages.data import Data
 from iclgd.spec import EpisodeSpec, ModelSpec, Names, PromptSpec, Seed, Seeds, Spec, option, unique
 
 Precise = Literal["float32", "float64"]
 if TYPE_CHECKING:
+    from iclgd.labs.dual.small import Recipe
+
     One = Choice
     Modifications = tuple[Choice, ...]
     Arms = tuple[Choice, ...]
@@ -130,7 +132,7 @@ class ModifySpec(HeadsSpec):
 
     k: int = option(16, "Number of demonstrations.", ge=1)
     modifications: Modifications = option(
-        chosen(IN_A_MODEL),
+        "default",
         "Modifications with their options, separated by commas: regularised:alpha=0.1, regularised-slide:alpha=0.1, "
         "negative:k=3:beta=0.1, augmented:c=0.1 (untrained adapters), …; `default` stands for the usual ones.  "
         "[default: a few of each]",
@@ -157,6 +159,12 @@ def expressions(given: Any) -> Any:
     return unique([part.strip() for part in parts if part.strip()] if isinstance(given, str) else parts)
 
 
+def regressions(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        check_task(name)
+    return names
+
+
 class TrainCell(Spec):
     """One layer: its task, its modification and its seed."""
 
@@ -174,7 +182,9 @@ class TrainCell(Spec):
     max_length: int | None = None  # of words; None: the task is a regression
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> "Recipe":
+        from iclgd.labs.dual.small import Recipe
+
         return Recipe(self.epochs, self.steps, self.batch, self.rate, self.episodes)
 
     def words(self) -> Data:
@@ -190,7 +200,7 @@ class TrainSpec(LabSpec):
     them.
     """
 
-    tasks: Names | tuple[()] = option(
+    tasks: Annotated[Names | tuple[()], AfterValidator(regressions)] = option(
         (),
         "Regressions: linear, trigonometric, exponential, gaussian, skewed, sparse, quadratic, relu, tree, or with "
         "dx 1 sine, sine-one-key.  [default: the first three, unless there are languages]",
@@ -201,7 +211,7 @@ class TrainSpec(LabSpec):
         "each episode; random for another language in each.",
     )
     arms: Arms = option(
-        chosen(TRAINED),
+        "default",
         "Modifications with their options, separated by commas, for instance negative:k=3:beta=0.5; the adapters of "
         "augmented (g1, g2, both) are trained with the layer; `default` stands for the usual ones.  "
         "[default: a few of each]",
@@ -229,11 +239,13 @@ class TrainSpec(LabSpec):
             raise Refusal("regressions and languages are trained apart: give `tasks` or `languages`.")
         if not words and (given.get("alphabet") or given.get("max_length")):
             raise Refusal("`alphabet` and `max_length` are about words: give `languages` with them.")
-        usual: dict[str, Any] = {"k": 20} if words else {"k": 15, "tasks": tuple(LINKS)}
+        usual: dict[str, Any] = {"k": 20} if words else {"k": 15, "tasks": PANELS}
         return {**given, **{name: value for name, value in usual.items() if given.get(name) in (None, "", (), [])}}
 
     @model_validator(mode="after")
     def _trainable(self) -> "TrainSpec":
+        from iclgd.labs.dual.small import find_task
+
         check_enough(self.arms, self.k)
         for name in self.tasks:
             find_task(name, self.dx, self.k)

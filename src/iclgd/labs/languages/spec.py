@@ -8,10 +8,9 @@ from pydantic import model_validator
 from iclgd.choices import parse_one
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, Label, LabSpec
-from iclgd.small.languages.data import DEFAULT_ENCODER, Coding
+from iclgd.small.languages.data import ENCODER, Coding, Labels
 from iclgd.small.languages.encoders import ENCODERS, Encoder
 from iclgd.small.languages.expressions import BUILT_IN
-from iclgd.small.languages.membership import Labels
 from iclgd.small.languages.words import Negatives
 from iclgd.spec import Seed, Seeds, option
 
@@ -47,7 +46,7 @@ class Setting(Coding):
         """The defaults that depend on labels and encoder."""
         if not isinstance(given, Mapping):
             return given
-        encoder: Encoder = parse_one(given.get("encoder", DEFAULT_ENCODER), ENCODERS).make()
+        encoder: Encoder = parse_one(given.get("encoder", ENCODER), ENCODERS).make()
         one = encoder.end_to_end or given.get("labels", "fixed") == "fixed"
         usual = {"queries": 1 if one else MANY, "start": "random" if one else "gd", "rate": RATES[encoder.end_to_end]}
         return {**usual, **given}
@@ -151,5 +150,6 @@ class AllSpec(LabSpec):
     def _setting(self, **given: Any) -> Setting:
         given["steps"] = max(1, given.get("steps", 2000) // self.shrink)
         if given["encoder"] == "autoencoder":
-            given["encoder"] = DEFAULT_ENCODER.changed(steps=max(1, DEFAULT_ENCODER["steps"] // self.shrink))
+            encoder = parse_one(given["encoder"], ENCODERS)
+            given["encoder"] = encoder.changed(steps=max(1, encoder["steps"] // self.shrink))
         return Setting(**given, languages=max(10, 1000 // self.shrink))

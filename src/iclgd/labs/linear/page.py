@@ -107,9 +107,10 @@ def answer(study: Study) -> str:
     first, model = order[0], "layer" if _spec(study).plain else "model"
     cosine, spd = alike(study, first, "cosine"), alike(study, first, "spd")
     apart = difference(loss(study, "trained"), loss(study, first))
+    before = f"(before training {untrained(study, first, 'cosine')})"
+    turned = "" if math.isnan(cosine.value) else f", cosine of sensitivities {cosine} {before}"  # zero has no direction
     parts = [
-        f"The trained {model} {_nearest(study, order)}: squared prediction distance {spd}, cosine of sensitivities "
-        f"{cosine} (before training {untrained(study, first, 'cosine')})",
+        f"The trained {model} {_nearest(study, order)}: squared prediction distance {spd}{turned}",
         _loss(apart, first),
     ]
     if len(_spec(study).seeds) == 1:
@@ -126,7 +127,7 @@ def _nearest(study: Study, order: list[str]) -> str:
     level = [name for name, gap in gaps.items() if not gap.low > 0]  # one seed has no interval and shows nothing
     if level:
         return f"is not shown to be nearer to {first} than to {level[0]}, of {counted(len(order), 'learner')}"
-    return f"is nearest to {first} of {counted(len(order), 'learner')}"
+    return f"is nearest to {first}, of {counted(len(order), 'learner')}"
 
 
 def _loss(apart: Size, learner: str) -> str:

@@ -2,13 +2,14 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from iclgd.choices import parse_one, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
-from iclgd.small.known import REFERENCES
-from iclgd.spec import Seed, Seeds, Spec, option, parts, unique
+from iclgd.small.known import REFERENCES, check_kind
+from iclgd.spec import Seed, Seeds, Spec, check_names, option, parts, unique
+from iclgd.tasks.families import FAMILIES
 
 if TYPE_CHECKING:
     from iclgd.small.models import Transformer
@@ -29,6 +30,21 @@ def numbers(value: Any) -> Any:
     return (value,) if isinstance(value, int | float) else value
 
 
+def family(name: str) -> str:
+    """A family's name, refused if there is none."""
+    FAMILIES.check(name)
+    return name
+
+
+def references(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of learners, refused where there is none."""
+    check_names(names, REFERENCES)
+    return names
+
+
+Family = Annotated[str, AfterValidator(family)]
+Kind = Annotated[str, AfterValidator(check_kind)]
+Learners = Annotated[tuple[str, ...], BeforeValidator(unique), AfterValidator(references)]
 Numbers = Annotated[tuple[float, ...], BeforeValidator(numbers)]
 Law = Literal["family", "uniform", "normal", "laplace", "exponential", "sphere"]
 
@@ -36,7 +52,7 @@ Law = Literal["family", "uniform", "normal", "laplace", "exponential", "sphere"]
 class FamilyOptions(Spec):
     """A family of regressions."""
 
-    task: str = option("linear", "linear, gaussian, skewed, sine, sine-one-key, sparse, quadratic, relu or tree.")
+    task: Family = option("linear", "linear, gaussian, skewed, sine, sine-one-key, sparse, quadratic, relu or tree.")
     dx: int = option(10, "Inputs.  [default: 10; 1 for sine]", ge=1)
     k: int = option(10, "Demonstrations in an episode.", ge=1)
     noise: float = option(0.0, "Standard deviation of the noise on the demonstrations' labels.", ge=0)
@@ -45,8 +61,6 @@ class FamilyOptions(Spec):
     weight_mean: Numbers = option((), "Mean of a linear family's weights, one number or dx.  [default: 0]")
 
     def regression(self, dy: int) -> "Regression":
-        from iclgd.tasks.regression import FAMILIES
-
         law = None if self.law == "family" else self.law
         return FAMILIES[self.task](self.dx, dy, self.k, self.noise, law, self.covariance, self.weight_mean)
 
@@ -57,7 +71,7 @@ class TrainOptions(FamilyOptions):
     dy: int = option(1, "Outputs.", ge=1)
     layers: int = option(1, "Layers of attention.", ge=1)
     heads: int = option(1, "Heads of a layer.", ge=1)
-    attention: str = option(
+    attention: Kind = option(
         "linear",
         "linear, softmax, exponential, relu or rbf, or a state that learns as it reads: delta, gated-delta, longhorn, "
         "ttt or mesa.",
@@ -147,7 +161,7 @@ class TrainSpec(TrainOptions, LabSpec):
     The learners take as many steps as the model has layers. Seeds are trained together, as one tensor program.
     """
 
-    learners: Annotated[tuple[str, ...], BeforeValidator(unique)] = option(("gd",), LEARNERS)
+    learners: Learners = option(("gd",), LEARNERS)
     seeds: Seeds = option(tuple(range(8)), "How many initialisations, or which: 8, or 3,4,5.  [default: 8]")
 
     @model_validator(mode="after")
@@ -177,7 +191,7 @@ class TrainSpec(TrainOptions, LabSpec):
 class OptimumCell(FamilyOptions):
     """A linear family, and how far to tune."""
 
-    task: str = option("linear", "linear, gaussian or skewed.")
+    task: Family = option("linear", "linear, gaussian or skewed.")
     steps: int = option(3, "The most steps to tune GD and GD++ for.", ge=1)
     sample: int = option(5000, "Episodes whose inputs the tuned risks average over.", ge=1)
 

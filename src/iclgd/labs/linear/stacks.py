@@ -1,16 +1,18 @@
 """What studies of kinds of layers and of depths are asked for, and what changes the numbers of their cells."""
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from iclgd.lab import Cell, LabSpec
-from iclgd.labs.linear.spec import FAST, FamilyOptions
-from iclgd.spec import Names, Seed, Seeds, option
+from iclgd.labs.linear.spec import FAST, Family, FamilyOptions, Kind
+from iclgd.spec import Seed, Seeds, option, unique
 
 if TYPE_CHECKING:
     from iclgd.small.models import Transformer
     from iclgd.tasks.regression import Regression
+
+Kinds = Annotated[tuple[Kind, ...], BeforeValidator(unique), Field(min_length=1)]
 
 
 class OneStack(Protocol):
@@ -66,7 +68,7 @@ class LayersSpec(Fitting, LabSpec):
     models have layers.
     """
 
-    kinds: Names = option(("linear", "softmax", *FAST), "Kinds of layers, separated by commas.")
+    kinds: Kinds = option(("linear", "softmax", *FAST), "Kinds of layers, separated by commas.")
     seeds: Seeds = option((0, 1, 2), "How many initialisations, or which: 3, or 3,4,5.  [default: 3]")
 
     @model_validator(mode="after")
@@ -99,7 +101,7 @@ class LayersSpec(Fitting, LabSpec):
 class DepthOptions(Fitting):
     """A linear family without noise, and a stack of linear attention."""
 
-    task: str = option("gaussian", "linear, gaussian or skewed.")
+    task: Family = option("gaussian", "linear, gaussian or skewed.")
     k: int = option(20, "Demonstrations in an episode; no fewer than inputs.", ge=1)
     noise: float = option(0.0, "Standard deviation of the noise on the demonstrations' labels.", ge=0)
     layers: int = option(3, "Layers of the deepest stack.", ge=1)

@@ -31,7 +31,7 @@
     return made;
   }
 
-  function dotPanel(rows, domain, width, title, colourName, said) {
+  function dotPanel(rows, domain, width, title, colourName, said, axis = "") {
     const names = rows.map((row) => row.label("name") || row.label("role"));
     const labels = Math.max(LABELS, 16 + LETTER * Math.max(...names.map((name) => name.length)));
     const narrow = width < NARROW || labels > width / 2, step = narrow ? 38 : 25;
@@ -40,7 +40,7 @@
     const alone = marks.filter((mark) => mark.own).length === 1 && first && !Number.isNaN(first.low);
     const dy = narrow ? 9 : 0;
     const svg = plot({
-      width, height: step * rows.length + 34, marginLeft: narrow ? 6 : labels, marginRight: 16, marginTop: 4, marginBottom: 30,
+      width, height: step * rows.length + (axis ? 46 : 34), marginLeft: narrow ? 6 : labels, marginRight: 16, marginTop: 4, marginBottom: axis ? 42 : 30,
       x: { domain, label: null, ticks: Math.max(3, Math.round(width / 140)) }, y: { domain: marks.map((mark) => mark.i), axis: null, type: "point", padding: 0.5 },
       ariaLabel: `${title}: ${rows.map((row, i) => `${names[i]} ${iclgd.interval(row.values[0], row.low[0], row.high[0])}`).join("; ")}`,
       marks: [
@@ -49,7 +49,7 @@
         Plot.ruleY(marks.filter((mark) => !Number.isNaN(mark.low)), { y: "i", x1: "low", x2: "high", stroke: paint, strokeWidth: (mark) => (mark.own ? 2.5 : 1.5), dy }),
         Plot.dot(marks.filter((mark) => !Number.isNaN(mark.value)), { y: "i", x: "value", r: 4.5, stroke: paint, strokeWidth: 1.8, fill: (mark) => (mark.own ? paint(mark) : "var(--paper)"), dy }),
         Plot.text(marks, { y: "i", text: (mark) => names[mark.i], frameAnchor: "left", textAnchor: narrow ? "start" : "end", dx: narrow ? 0 : -10, dy: narrow ? -8 : 0, fill: (mark) => (mark.own ? "var(--ink)" : "var(--soft)"), fontWeight: (mark) => (mark.own ? 600 : 400) }),
-        Plot.axisX({ label: null, ticks: Math.max(3, Math.round(width / 140)), color: "var(--soft)" }),
+        Plot.axisX({ label: axis || null, labelArrow: "none", ticks: Math.max(3, Math.round(width / 140)), color: "var(--soft)" }),
       ],
       color: { type: "identity" },
     });
@@ -76,6 +76,13 @@
     return points.every(Number.isInteger) ? found.filter(Number.isInteger) : found;
   }
 
+  /* Of a logarithmic axis powers of ten, every so many; within one or two of them round numbers. */
+  function logTicks([low, high]) {
+    const [from, to] = [Math.ceil(Math.log10(low)), Math.floor(Math.log10(high))];
+    if (to - from < 1) return d3.ticks(low, high, 3).filter((tick) => tick > 0);
+    return d3.range(from, to + 1, Math.ceil((to - from + 1) / 5)).map((power) => 10 ** power);
+  }
+
   function linePanel(rows, data, domain, width, title, said) {
     const points = data.points, log = data.log?.includes(title), known = (value) => (log && value <= 0 ? NaN : value); // zero has no logarithm
     const marks = rows.map((row) => points.map((x, i) => ({ x, y: known(row.values[i]), low: known(row.low[i]), high: known(row.high[i]) })));
@@ -93,7 +100,7 @@
           Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: dash(row, rows, data) }),
         ]),
         Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: ticks(points), tickFormat: (v) => String(v) }),
-        Plot.axisY({ label: null, color: "var(--soft)", ticks: log ? 3 : 4, ...(log ? { tickFormat: (v) => iclgd.brief(v) } : {}) }),
+        Plot.axisY({ label: null, color: "var(--soft)", ticks: log ? logTicks(domain) : 4, ...(log ? { tickFormat: (v) => iclgd.brief(v) } : {}) }),
       ],
     });
     const [x, y] = [svgScale(svg, "x"), svgScale(svg, "y")];
@@ -184,7 +191,7 @@
     const colourName = (row) => (row.label(data.colour) ? colour(row.label(data.colour)) : "var(--mark)");
     const drawn = panels.map((panel) => {
       const inside = rows.filter((row) => row.label(data.panel) === panel);
-      return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, dotPanel(inside, domain, width, panel, colourName, said));
+      return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, dotPanel(inside, domain, width, panel, colourName, said, data.x));
     });
     return [el("div", { class: one ? "" : "pairs" }, ...drawn)];
   }));

@@ -133,7 +133,7 @@ const iclgd = (() => {
   }
 
   /* A number on an axis: as few digits as tell it. */
-  const brief = (value) => (value >= 0.01 && value < 10000 ? String(Number(value.toPrecision(2))).replace(/^0\./, ".") : value.toExponential(0).replace("e+", "e"));
+  const brief = (value) => (value >= 0.001 && value < 10000 ? String(Number(value.toPrecision(2))).replace(/^0\./, ".") : value.toExponential(0).replace("e+", "e"));
 
   function interval(value, low, high, digits = 3) {
     const around = low == null || Number.isNaN(low) ? "" : ` [${number(low, digits)} ${number(high, digits)}]`;

@@ -6,17 +6,16 @@ The report names no architecture; this one is ours. All seeds are trained as one
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from pydantic import Field
 from torch import Tensor
 from torch.func import vmap
 from torch.nn.functional import cross_entropy, gelu, one_hot
 
-from iclgd.small.languages.encoders import Encode, Encoder, Fitted, Material, standard
+from iclgd.small.languages.encoders import Encode, Fitted, Material, standard
 from iclgd.small.languages.words import uniform
 from iclgd.small.train import Adam, Params, member, stack, train
 
@@ -118,34 +117,22 @@ def train_autoencoder(
     return TrainedAutoencoder(trained.params, curves)
 
 
-@dataclass(frozen=True)
-class StringAutoencoder(Encoder):
-    """A recurrent autoencoder, trained on words."""
-
-    steps: Annotated[int, Field(ge=1)] = 1000
-
-    def fit_all(self, given: Sequence[Material]) -> list[Fitted]:
-        first = given[0]
-        model = Autoencoder(first.symbols, first.lengths[-1], first.dims)
-        trained = train_autoencoder(
-            model,
-            [with_others(one) for one in given],
-            [one.test for one in given],
-            [one.seed for one in given],
-            self.steps,
-        )
-        fitted = []
-        for i, one in enumerate(given):
-            curves = {"step": trained.curves["step"]}
-            curves |= {name: [row[i] for row in trained.curves[name]] for name in ("loss", "symbols", "words")}
-            params = member(trained.params, i)
-            coded = standard(_coder(model, params), one.words)
-            recurrent = {name: params[name].numpy() for name in ("read", "keep", "gates", "code")}
-            fitted.append(Fitted(coded.encode, curves, {**coded.kept, **recurrent}))
-        return fitted
-
-    def fit(self, given: Material) -> Encode:
-        return self.fit_all([given])[0].encode
+def fit_words(given: Sequence[Material], steps: int) -> list[Fitted]:
+    """What `encoders.StringAutoencoder` does."""
+    first = given[0]
+    model = Autoencoder(first.symbols, first.lengths[-1], first.dims)
+    trained = train_autoencoder(
+        model, [with_others(one) for one in given], [one.test for one in given], [one.seed for one in given], steps
+    )
+    fitted = []
+    for i, one in enumerate(given):
+        curves = {"step": trained.curves["step"]}
+        curves |= {name: [row[i] for row in trained.curves[name]] for name in ("loss", "symbols", "words")}
+        params = member(trained.params, i)
+        coded = standard(_coder(model, params), one.words)
+        recurrent = {name: params[name].numpy() for name in ("read", "keep", "gates", "code")}
+        fitted.append(Fitted(coded.encode, curves, {**coded.kept, **recurrent}))
+    return fitted
 
 
 def with_others(given: Material) -> AnyWords:

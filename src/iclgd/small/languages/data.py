@@ -1,10 +1,10 @@
 """Which words, how they are split and coded: what numbers depend on before any label is given."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import model_validator
 
-from iclgd.choices import Choice, one_of, parse_one
+from iclgd.choices import Choice, one_of
 from iclgd.errors import Refusal
 from iclgd.small.languages.automaton import MOST_WORDS
 from iclgd.small.languages.encoders import ENCODERS, Encoder
@@ -19,7 +19,8 @@ else:
     EncoderChoice = one_of(ENCODERS)
 
 RANDOM = "random"  # instead of an expression: languages of random automata
-DEFAULT_ENCODER = parse_one("autoencoder", ENCODERS)
+Labels = Literal["fixed", "sign", "language"]
+ENCODER = "autoencoder"  # unless another is asked for
 
 
 class Coding(Spec):
@@ -31,7 +32,7 @@ class Coding(Spec):
         "complement", "Words outside: blind to the language, one or two edits from a member, or uniform by length."
     )
     encoder: EncoderChoice = option(
-        DEFAULT_ENCODER, "How words become numbers: autoencoder, pca, end-to-end (an MLP before the layers) or yours."
+        ENCODER, "How words become numbers: autoencoder, pca, end-to-end (an MLP before the layers) or yours."
     )
     min_length: int = option(1, "Shortest word.", ge=1)
     max_length: int = option(12, "Longest word.", ge=1, le=40)

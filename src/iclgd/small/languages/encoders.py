@@ -10,11 +10,12 @@ A stranger's encoder is one class with one method:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
+from pydantic import Field
 
 from iclgd.errors import Refusal
 from iclgd.registry import Registry
@@ -140,8 +141,21 @@ class EndToEnd(Encoder):
         return lambda words: one_hot(words, given.symbols)
 
 
-ENCODERS.add(
-    "autoencoder", "iclgd.small.languages.autoencoder:StringAutoencoder", "A recurrent autoencoder, trained on words."
-)
+@dataclass(frozen=True)
+class StringAutoencoder(Encoder):
+    """A recurrent autoencoder, trained on words."""
+
+    steps: Annotated[int, Field(ge=1)] = 1000
+
+    def fit_all(self, given: Sequence[Material]) -> list[Fitted]:
+        from iclgd.small.languages.autoencoder import fit_words
+
+        return fit_words(given, self.steps)
+
+    def fit(self, given: Material) -> Encode:
+        return self.fit_all([given])[0].encode
+
+
+ENCODERS.add("autoencoder", StringAutoencoder)
 ENCODERS.add("pca", PrincipalComponents)
 ENCODERS.add("end-to-end", EndToEnd)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +15,6 @@ from iclgd.small.languages.automaton import Language, Words
 from iclgd.small.languages.words import ASKED, TESTED, Labelled, Negatives, asked, held_out, labelled, ranked
 from iclgd.tasks.regression import Episodes
 
-Labels = Literal["fixed", "sign", "language"]
 FEWEST = 3
 """The fewest words of a label that demonstrations or queries are drawn from."""
 
