@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from iclgd.labs.implicit.alike import NOISE
-from iclgd.labs.implicit.view import WHOLE, Values, View, mean, number
+from iclgd.labs.implicit.view import WHOLE, Values, View, number
 from iclgd.metrics.differences import Difference, difference, holm
-from iclgd.metrics.estimates import Estimate
+from iclgd.metrics.estimates import COSINE, Estimate, estimate
 from iclgd.nulls.reading import Filler, ReadWrongLabels
 from iclgd.nulls.trained import OtherDemos, OtherTask, ShuffledLabels, WrongLabels
 from iclgd.nulls.untrained import WeightNoise
@@ -82,7 +82,7 @@ class Beside:
         """The nulls that the patch for all queries is not shown to be above, with what they give."""
         nulls = self.nulls("cosine", WHOLE)
         return {
-            title: mean(values)
+            title: estimate(values, COSINE)
             for title, values in nulls.items()
             if self.differences["cosine", WHOLE, title].verdict != "above"
         }
@@ -95,5 +95,6 @@ class Beside:
             return f"not shown to be more than the {number(level[nearest], 3)} of one null, {nearest}"
         if not nulls:
             return "beside no null"
-        highest = max(nulls, key=lambda title: mean(nulls[title]).mean)
-        return f"more than every null (the highest, {highest}: {number(mean(nulls[highest]), 3)})"
+        found = {title: estimate(values, COSINE) for title, values in nulls.items()}
+        highest = max(found, key=lambda title: found[title].mean)
+        return f"more than every null (the highest, {highest}: {number(found[highest], 3)})"

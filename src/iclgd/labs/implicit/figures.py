@@ -42,11 +42,8 @@ def draw_depth(view: View) -> Figure:
     made, grid = figure(columns=2, width=4.2, height=3.2)
     init, parts = view.spec.init[0], view.depths()
     for panel, centred, title in zip(grid[0], (False, True), ("raw", "without the mean shift"), strict=True):
-        for where, colour, name in (
-            ("up to", COLOURS[0], "all layers up to here"),
-            ("alone", COLOURS[1], "a part alone"),
-        ):
-            whole = {"patch": WHOLE, "fitted": view.most, "layers": where}
+        for (where, name), colour in zip(DEPTHS.items(), COLOURS, strict=False):
+            whole: dict[str, Any] = {"patch": WHOLE, "fitted": view.most, "layers": where}
             found = [mean(view.recovery(init, centred, **whole, first=first, last=last)) for first, last in parts]
             middle, low, high = ([getattr(e, end) for e in found] for end in ("mean", "low", "high"))
             band(panel, [float(last) for _, last in parts], middle, low, high, colour, name)

@@ -166,8 +166,8 @@ def alike(view: View) -> Table:
     rows: list[list[Entry]] = []
     for init in view.spec.init:
         for rate in view.spec.rates:
-            named: dict[str | None, str] = {None: f"gd {rate:g}, {init}", **OF_LIKENESS}
-            for null, title in named.items():
+            named: list[tuple[str | None, str]] = [(None, f"gd {rate:g}, {init}"), *OF_LIKENESS.items()]
+            for null, title in named:
                 found = [
                     view.cosine(init, quantity, patch, rate, null)
                     for quantity in ("cosine", "contrast")
