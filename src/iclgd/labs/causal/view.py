@@ -143,12 +143,16 @@ class View:
 
 
 def shares_of(runs: HeadRuns | None, queries: slice = ALL) -> np.ndarray | None:
-    """How much of the way from the zero-shot run to another every single head leads: (layer, head)."""
+    """How much of the way from the zero-shot run to another every single head leads: (layer, head).
+
+    The mean of `recovered` over queries, Σ⟨e', e⟩ / Σ⟨e, e⟩, of all heads at once.
+    """
     if runs is None:
         return None
     found, zero, end = runs
-    wanted = effect(end, zero)[queries]
-    return np.array([[recovered(effect(x, zero)[queries], wanted, False).mean() for x in row] for row in found])
+    wanted, moved = effect(end, zero)[queries], effect(found, zero)[:, :, queries]
+    whole = (wanted * wanted).sum()
+    return (moved * wanted).sum((-2, -1)) / whole if whole > 0 else np.full(found.shape[:2], NAN)
 
 
 NAN = float("nan")
