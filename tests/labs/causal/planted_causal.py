@@ -67,7 +67,7 @@ class Plant:
     def _trained_heads(self, seed: int):
         for null, shares in self.trained.items():
             found = [self._between("zero-shot", "gd", x, seed) for x in shares]
-            labels = {"source": "gd", "by": "head"} | ({"null": null} if null else {})
+            labels = {"source": "gd", "into": "zero-shot", "site": "heads"} | ({"null": null} if null else {})
             values = np.array(found).reshape(LAYERS, HEADS, QUERIES, 2)
             yield array(values, "layer", "head", "query", "label", quantity="scores", **labels)
 

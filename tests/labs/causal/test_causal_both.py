@@ -136,7 +136,7 @@ def swaps(tasks):
 
 
 def by_head(result, null=None) -> np.ndarray:
-    (found,) = result.select(quantity="scores", source="gd", by="head", null=null)
+    (found,) = result.select(quantity="scores", source="gd", into="zero-shot", site="heads", null=null)
     return found.values
 
 

@@ -103,7 +103,7 @@ def _trained_heads(ground: Ground, tuned: Seen) -> Iterator[Array]:
     }
     for null, one in values.items():
         found = put_in(ground, f"heads of gd into zero-shot, {null or 'its own'}", one)
-        labels = {"source": "gd", "by": "head"} | ({} if null is None else {"null": null})
+        labels = {"source": "gd", "into": "zero-shot", "site": "heads"} | ({} if null is None else {"null": null})
         yield array(found, "layer", "head", "query", "label", quantity="scores", **labels)
 
 

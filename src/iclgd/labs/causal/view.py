@@ -82,7 +82,7 @@ class View:
             found, end = self.scores(**place, by="head"), self.scores(**place, run="icl")
         else:
             place |= {"part": "swaps", "rate": rate}
-            found = self.scores(**place, source="gd", by="head", null=null)
+            found = self.scores(**place, source="gd", into="zero-shot", site="heads", null=null)
             end = self.scores(**place, run=of)
         zero = self.scores(**place, run="zero-shot")
         return None if found is None or zero is None or end is None else (found, zero, end)
