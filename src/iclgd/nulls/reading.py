@@ -11,7 +11,7 @@ from iclgd.learners import Learner
 from iclgd.learners.prompted import InContext
 from iclgd.models.traces import Trace
 from iclgd.nulls import Null
-from iclgd.prompts import Demo
+from iclgd.prompts import Demo, Prompts
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,17 @@ class Filler(Null):
         return bench.learned("filler", InContext(), replace(bench.prompts, demos=self.demos(bench))).trace  # type: ignore[return-value]
 
     def demos(self, bench: Bench) -> tuple[Demo, ...]:
-        """Each demonstration's length kept; its tokens, label words among them, from anywhere in the context."""
-        if not bench.prompts.demos:
-            raise Refusal("there are no demonstrations to replace.")
-        tokens = np.array([token for demo in bench.prompts.demos for token in demo.ids])
-        mixed = np.random.RandomState(bench.seed).permutation(tokens)
-        cuts = np.cumsum([len(demo.ids) for demo in bench.prompts.demos])[:-1]
-        return tuple(Demo(tuple(map(int, part)), ()) for part in np.split(mixed, cuts))
+        return filler(bench.prompts, bench.seed)
+
+
+def filler(prompts: Prompts, seed: int) -> tuple[Demo, ...]:
+    """Each demonstration's length kept; its tokens, label words among them, from anywhere in the context."""
+    if not prompts.demos:
+        raise Refusal("there are no demonstrations to replace.")
+    tokens = np.array([token for demo in prompts.demos for token in demo.ids])
+    mixed = np.random.RandomState(seed).permutation(tokens)
+    cuts = np.cumsum([len(demo.ids) for demo in prompts.demos])[:-1]
+    return tuple(Demo(tuple(map(int, part)), ()) for part in np.split(mixed, cuts))
 
 
 @dataclass(frozen=True)

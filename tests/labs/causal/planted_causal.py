@@ -14,6 +14,7 @@ from iclgd.study import Study
 QUERIES, LAYERS, HEADS = 12, 4, 3
 ANSWERS = np.arange(QUERIES) % 2
 LEAN = np.array([-0.4, 0.4])  # what taking heads out does whether or not demonstrations are read
+SHUFFLED = np.random.RandomState(0).permutation(LAYERS * HEADS)
 AT = {"zero-shot": -1.0, "icl": 1.0, "gd": 0.0}  # margins of every run; queries differ a little
 
 
@@ -30,6 +31,9 @@ class Plant:
         self.layers = layers
         self.left = {"function vector": 0.2, "induction": 0.8, "dual step": 0.9} if left is None else left
         self.random, self.diverged = 0.8, False
+        # what training's heads carry of its own effect, in the order of reading's: as those do, and what nulls carry
+        heads = np.arange(LAYERS * HEADS) / 100
+        self.trained = {None: heads, "other query": heads[SHUFFLED], "random": -heads}
 
     def __call__(self, cell: Cell) -> Result:
         seed = int(cell.labels["seed"])
@@ -56,6 +60,16 @@ class Plant:
                     found = [self._between(into, source, scale * share, seed) for share in shares]
                     yield array(np.stack(found), "layer", "query", "label", quantity="scores", **labels)
                     yield scores(self._between(into, source, scale, seed), layers="all", **labels)
+
+        if not self.diverged:
+            yield from self._trained_heads(seed)
+
+    def _trained_heads(self, seed: int):
+        for null, shares in self.trained.items():
+            found = [self._between("zero-shot", "gd", x, seed) for x in shares]
+            labels = {"source": "gd", "into": "zero-shot", "site": "heads"} | ({"null": null} if null else {})
+            values = np.array(found).reshape(LAYERS, HEADS, QUERIES, 2)
+            yield array(values, "layer", "head", "query", "label", quantity="scores", **labels)
 
     def _heads(self, cell: Cell, seed: int):
         for run in ("zero-shot", "icl"):

@@ -117,7 +117,11 @@ def test_the_page_has_every_section_and_says_what_was_run():
     shown = page(planted(seeds=2, task="sentiment,kinds").study)
     assert shown.subtitle == "smollm2-135m · sentiment, kinds · k = 8 · 2 seeds × 12 queries · float32"
     titles = [section.title for section in shown.sections]
-    assert titles == ["Layers exchanged", "By layer", "Training and reading", "Heads taken out", "Heads put in"]
+    assert titles == [
+        "Layers exchanged", "By layer", "Training and reading", "Heads taken out", "Heads put in",
+        "Heads of reading and of training", "Training's heads put in",
+    ]  # fmt: skip
+    assert "of the 10 foremost heads of either, the share that both have (by chance .83)" in shown.sections[-2].text
 
 
 def test_the_figure_draws_every_swap_and_the_nulls():

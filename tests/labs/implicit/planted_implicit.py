@@ -25,8 +25,10 @@ class Plant:
 
     def __init__(self, shift: float = 0.8, by_query: float = 0.25, cosine: float = 0.02, block: float = 1e-15):
         self.shift, self.by_query, self.cosine, self.block = shift, by_query, cosine, block
-        self.nulls = {"wrong labels": (0.7, 0.1), "other task": (0.2, 0.05), "random": (0.0, 0.0)}
-        self.trained = {"wrong": 0.01, "other task": 0.005}
+        self.nulls = {"wrong labels": (0.7, 0.1), "other task": (0.2, 0.05), "filler": (0.4, 0.02), "random": (0, 0)}
+        self.trained = {"wrong": 0.01, "shuffled": 0.011, "other demos": 0.012, "other task": 0.005}
+        self.trained |= {"reading wrong": 0.004, "reading filler": 0.003, "noise": 0.0}
+        self.contrasts = {"other demos": 0.013, "noise": 0.001}
         self.gd: dict[float, tuple[Effect, Effect]] = {}  # by rate: on held-out and on calibration queries
         self.contrast, self.untrained, self.diverged = 0.03, -0.01, False
 
@@ -52,8 +54,10 @@ class Plant:
         arrays.append(scores(self._read(0.5, 0.1), asked="others", **whole))
         arrays += [scores(self._read(*parts), asked="held", null=null, **whole) for null, parts in self.nulls.items()]
         if cell.spec.depth:
-            for third in ("first third", "middle third", "last third"):
-                arrays.append(scores(self._read(0.3, 0.1), asked="held", depth=third, **whole))
+            for first, last in ((0, 1), (2, 3)):
+                for layers, part in (("alone", 0.1), ("up to", 0.1 * (1 + last))):
+                    labels = {"layers": layers, "first": first, "last": last}
+                    arrays.append(scores(self._read(0.3, part), asked="held", **labels, **whole))
         return Result({"demonstrations": 8, "queries": QUERIES}, arrays)
 
     def _trained(self, cell: Cell) -> Result:
@@ -68,10 +72,13 @@ class Plant:
                 labels = {"patch": patch} | ({"null": null} if null else {})
                 values = np.full((queries, LAYERS), value)
                 arrays.append(array(values, "query", "layer", quantity="cosine", **labels))
-            values = np.full((queries, LAYERS), self.contrast)
-            arrays.append(array(values, "query", "layer", quantity="contrast", patch=patch))
+            for null, value in {None: self.contrast, **self.contrasts}.items():
+                labels = {"patch": patch} | ({"null": null} if null else {})
+                values = np.full((queries, LAYERS), value)
+                arrays.append(array(values, "query", "layer", quantity="contrast", **labels))
         held, asked = self.gd.get(float(cell.labels["rate"]), ((0.4, 0.5), (0.4, 0.5)))
-        for demos, parts in (("right", held), ("wrong", (0.4, 0.2))):
+        nulls = {"wrong": (0.4, 0.2), "other demos": (0.4, 0.3), "other task": (0.4, 0.1)}
+        for demos, parts in ({"right": held} | nulls).items():
             arrays.append(scores(self._read(*parts), patch="gd", asked="held", demos=demos))
             arrays.append(scores(self._read(*asked), patch="gd", asked="calibration", demos=demos))
         return Result(facts, arrays + self._matrices(cell))
@@ -79,9 +86,11 @@ class Plant:
     def _matrices(self, cell: Cell) -> list[Array]:
         ranks = cell.spec.ranks
         places = {"rank": ranks, "side": ("outputs", "inputs")}
-        planted = {(None, None): 0.2, (None, "other task"): 0.1, ("own", None): 0.4, ("own", "other task"): 0.3}
+        planted = {(None, None): 0.2, ("own", None): 0.4, ("labels", None): 0.5, ("labels", "other demos"): 0.45}
+        planted |= {(None, null): 0.1 + value for null, value in self.trained.items()}
+        planted |= {("own", null): 0.3 + value for null, value in self.trained.items()}
         arrays = []
-        for (patch, null), value in (planted | {("labels", None): 0.5}).items():
+        for (patch, null), value in planted.items():
             labels = ({"patch": patch} if patch else {}) | ({"null": null} if null else {})
             values = np.full((len(ranks), LAYERS, 2), value)
             named = {"quantity": "overlap", "coordinates": places, **labels}

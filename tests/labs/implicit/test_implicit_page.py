@@ -9,6 +9,7 @@ from planted_implicit import Plant, planted
 from iclgd.labs.implicit import tables
 from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.answer import answer, how_alike, identity, static, trained
+from iclgd.labs.implicit.beside import NULLS, Beside
 from iclgd.labs.implicit.page import page
 from iclgd.metrics.estimates import estimate
 from iclgd.metrics.margins import effect, recovered
@@ -141,21 +142,37 @@ def test_the_short_table_has_reading_patches_nulls_and_training():
     names = [line[0].strip() for line in tables.short(view).texts()]
     assert names == [
         "zero-shot", "icl", "vector fitted on 16", "matrix fitted on 16", "behind wrong labels",
-        "another task's prompt", "random, as long", "on another task's queries", "random weights", "gd 0.01",
-        "wrong labels",
+        "another task's prompt", "behind filler", "random, as long", "on another task's queries", "random weights",
+        "gd 0.01", "wrong labels", "other demonstrations", "another task",
     ]  # fmt: skip
+    brought = {"behind filler": ".02", "wrong labels": ".20", "other demonstrations": ".30", "another task": ".10"}
+    assert {name: row(tables.short(view), name)[2][:3] for name in brought} == brought
     assert row(tables.short(view), "zero-shot")[3].startswith(".50 [")  # it leans to class 0
     assert row(tables.short(view), "icl")[1:] == ["", "", "1.00 [.76 1.00]", ""]
     assert row(tables.short(view), "gd 0.01")[2] == ".50 [.50 .50]"
     assert row(tables.short(view), "on another task's queries")[2] == ".05 [.05 .05]"  # .1 of twice the effect
 
 
-def test_the_curve_goes_over_queries_ranks_and_depth():
+def test_the_curve_goes_over_queries_and_ranks():
     names = [line[0] for line in tables.curve(planted()).texts()]
     assert names == [
         "vector, 1", "matrix, 1", "vector, 4", "rank 1, 4", "matrix, 4", "vector, 16", "rank 1, 16", "rank 4, 16",
-        "matrix, 16", "matrix, 16, first third", "matrix, 16, middle third", "matrix, 16, last third",
+        "matrix, 16",
     ]  # fmt: skip
+
+
+def test_patches_go_by_depth_up_to_a_layer_and_alone():
+    view = planted(seeds=2)
+    assert [(line[0], line[2]) for line in tables.depth(view).texts()] == [
+        ("up to layer 1", ".20 [.20 .20]"), ("up to layer 3", ".40 [.40 .40]"),
+        ("layers 0 to 1 alone", ".10 [.10 .10]"), ("layers 2 to 3 alone", ".10 [.10 .10]"),
+    ]  # fmt: skip
+    drawing = page(view.study).drawings["depth"]
+    _, centred = drawing.figure.axes
+    lines = {line.get_label(): line for line in centred.lines}
+    for name, values in (("all layers up to here", [0.2, 0.4]), ("a part alone", [0.1, 0.1])):
+        assert lines[name].get_xdata().tolist() == [1, 3]
+        assert lines[name].get_ydata() == pytest.approx(values)
 
 
 def test_what_labels_change_is_right_minus_wrong_in_both():
@@ -168,11 +185,28 @@ def test_what_labels_change_is_right_minus_wrong_in_both():
 # training
 
 
-def test_the_second_sentence_compares_the_two_changes():
+def test_the_second_sentence_compares_the_two_changes_with_the_highest_null():
     assert trained(planted(seeds=2)) == (
-        "Finetuning the same matrices at 0.01 makes another change: cosine .020 [.020 .020], .010 [.010 .010] after "
-        "training on wrong labels; it brings back .50 [.50 .50]."
+        "Finetuning the same matrices at 0.01 makes another change: cosine .020 [.020 .020], more than every null (the "
+        "highest, trained on other demonstrations: .012 [.012 .012]); it brings back .50 [.50 .50]."
     )
+
+
+@pytest.mark.parametrize("null", ["wrong", "shuffled", "other demos", "other task", "reading filler", "noise"])
+def test_a_null_that_is_as_alike_is_named_whichever_it_is(null):
+    plant = Plant(cosine=0.8)
+    plant.trained[null] = 0.9
+    said = trained(planted(plant, seeds=2))
+    assert f"not shown to be more than the .900 [.900 .900] of one null, {NULLS[null]};" in said
+    assert " makes a change: cosine .808" in said
+    assert " makes much the same change: cosine .808" in trained(planted(Plant(cosine=0.8), seeds=2))
+
+
+def test_weights_that_were_not_trained_are_a_null_like_any_other():
+    plant = Plant()
+    plant.untrained = 0.03
+    said = trained(planted(plant, seeds=2))
+    assert "not shown to be more than the .030 [.030 .030] of one null, random weights;" in said
 
 
 def test_of_several_rates_the_most_alike_is_taken_and_that_is_said():
@@ -186,7 +220,8 @@ def test_training_that_diverged_everywhere_is_said():
     view = planted(plant)
     assert trained(view) == "Finetuning the same matrices diverged at every rate."
     assert row(tables.steps(view), "gd 0.01, trained")[1:] == ["n/a", "n/a", "n/a", "2", "1"]
-    assert row(tables.alike(view), "one matrix, gd 0.01, trained")[1:] == ["n/a"] * 4
+    assert [line[1:] for line in tables.alike(view).texts()] == [["n/a"] * 4] * 2
+    assert tables.overlaps(view).rows == Beside(view).table().rows == []
     assert row(tables.short(view), "gd 0.01, diverged in 1 of 1")[1:] == ["n/a"] * 4
     assert page(view.study).html()
 
@@ -202,15 +237,77 @@ def test_training_that_diverged_everywhere_is_said():
 )
 def test_words_for_a_cosine_are_no_surer_than_its_interval(low, high, says):
     found = estimate(np.random.default_rng(0).random((3, 4)))
-    assert how_alike(replace(found, low=low, high=high, kind="draws")) == says
-    assert how_alike(replace(found, low=low, high=high, kind="queries only")) == "a change"
+    assert how_alike(replace(found, low=low, high=high, kind="draws"), True) == says
+    assert how_alike(replace(found, low=low, high=high, kind="queries only"), True) == "a change"
+    alike = {"much the same change", "a related change"}
+    assert how_alike(replace(found, low=low, high=high, kind="draws"), False) == ("a change" if says in alike else says)
 
 
-def test_subspaces_stand_beside_chance_and_another_task_s():
-    table = tables.overlaps(planted())
-    expected = {"one matrix": (".200", ".100"), "own patches": (".400", ".300"), "labels' part": (".500", "")}
-    for title, (own, other) in expected.items():
-        assert row(table, f"{title}, rank 4, gd 0.01, trained")[1:] == [own, other, ".010", own, other, ".010"]
+def test_likeness_stands_above_what_every_null_gives():
+    lines = [[cell.strip() for cell in line] for line in tables.alike(planted(seeds=2)).texts()]
+    first, second = (
+        names.index(f"gd 0.01, {init}") for names in [[x[0] for x in lines]] for init in ("trained", "random")
+    )
+    assert lines[first][1:] == [".020 [.020 .020]"] * 2 + [".030 [.030 .030]"] * 2
+    assert {line[0]: line[1] for line in lines[first + 1 : second]} == {
+        title: f"{number} [{number} {number}]"
+        for title, number in zip(NULLS.values(), (".010", ".011", ".012", ".005", ".004", ".003", ".000"), strict=True)
+    }
+    (others,) = [line for line in lines[first:second] if line[0] == NULLS["other demos"]]
+    assert others[3:] == [".013 [.013 .013]"] * 2
+    assert {line[0] for line in lines[first:second] if line[4]} == {
+        "gd 0.01, trained",
+        NULLS["other demos"],
+        NULLS["noise"],
+    }
+
+
+def test_differences_to_nulls_are_of_the_most_alike_rate_and_corrected_together():
+    found = Beside(planted(seeds=2, rates=(0.01, 0.5)))
+    assert found.rate == 0.5
+    assert len(found.differences) == 2 * (7 + 1) + 2 * (2 + 1)
+    one = found.differences["cosine", "matrix", NULLS["other demos"]]
+    assert one.estimate.mean == pytest.approx(0.02 * 1.5 - 0.012)
+    assert one.corrected >= one.p
+    assert found.differences["contrast", "own", NULLS["other demos"]].estimate.mean == pytest.approx(0.03 - 0.013)
+    assert found.differences["cosine", "own", "random weights"].estimate.mean == pytest.approx(0.03 + 0.01)
+    assert [line[0] for line in found.table().texts()][:2] == [
+        "one matrix − trained on wrong labels", "one matrix − trained on shuffled labels",
+    ]  # fmt: skip
+
+
+def test_one_draw_is_above_no_null():
+    found = Beside(planted())
+    assert {one.verdict for one in found.differences.values()} == {"undecided"}
+    assert found.said().startswith("not shown to be more than the .012 of one null, trained on other demonstrations")
+
+
+def test_subspaces_stand_beside_chance_and_nulls_beside_the_largest_rank():
+    lines = tables.overlaps(planted()).texts()
+    names = [line[0].strip() for line in lines]
+    for title, own in (("one matrix", ".200"), ("own patches", ".400"), ("labels' part", ".500")):
+        for rank in (1, 4):
+            assert row(tables.overlaps(planted()), f"{title}, rank {rank}, gd 0.01, trained")[1:] == [own, ".010"] * 2
+    first = names.index("one matrix, rank 4, gd 0.01, trained")
+    assert names[first + 1 : first + 8] == list(NULLS.values())
+    assert [line[1] for line in lines[first + 1 : first + 8]] == [f".{100 + x}" for x in (10, 11, 12, 5, 4, 3, 0)]
+    labels = names.index("labels' part, rank 4, gd 0.01, trained")
+    assert lines[labels + 1] == [f"  {NULLS['other demos']}", ".450", ".010", ".450", ".010"]
+    assert names.count(NULLS["noise"]) == 2  # of one rank of the first weights
+
+
+def test_subspaces_have_intervals_over_draws():
+    class Spread(Plant):
+        def _matrices(self, cell):
+            seed = int(cell.labels["seed"])
+            return [
+                replace(one, values=one.values + 0.01 * seed) if one.labels["quantity"] == "overlap" else one
+                for one in super()._matrices(cell)
+            ]
+
+    found = row(tables.overlaps(planted(Spread(), seeds=3)), "one matrix, rank 1, gd 0.01, trained")[1]
+    half = 4.303 * 0.01 / 3**0.5  # Student's t, two degrees of freedom
+    assert found == f".210 [.{round(1000 * (0.21 - half))} .{round(1000 * (0.21 + half))}]"
 
 
 def test_sizes_and_the_best_step_are_medians_over_layers():
@@ -238,7 +335,7 @@ def test_the_page_says_what_was_run_what_was_found_and_what_the_identity_does_no
 
 def test_figures_draw_what_the_tables_say():
     drawings = page(planted(seeds=2).study).drawings
-    assert set(drawings) == {"curve", "layers"}
+    assert set(drawings) == {"curve", "depth", "layers"}
     raw, centred = drawings["curve"].figure.axes
     lines = {line.get_label(): line for line in centred.lines}
     assert lines["matrix"].get_ydata() == pytest.approx([0.25] * 3)
@@ -248,7 +345,9 @@ def test_figures_draw_what_the_tables_say():
         "gd": pytest.approx(0.0202),
         "gd, random weights": pytest.approx(-0.01),
         "gd, wrong labels": pytest.approx(0.01),
+        "gd, other demonstrations": pytest.approx(0.012),
         "gd, another task": pytest.approx(0.005),
+        "reading filler": pytest.approx(0.003),
         "labels' part": pytest.approx(0.03),
     }
     assert len(own.lines) == len(whole.lines)

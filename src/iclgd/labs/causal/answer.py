@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from iclgd.labs.causal.heads import Heads
 from iclgd.labs.causal.tables import foremost, shown
 from iclgd.labs.causal.view import View, mean
 from iclgd.metrics.differences import difference, holm
@@ -50,7 +51,8 @@ def trained(view: View) -> str:
         return "Finetuning diverged at every rate."
     rate = max(known, key=lambda rate: known[rate].mean)
     chosen = f" (of {len(known)} rates the one with most)" if len(known) > 1 else ""
-    return f"Training's attention at {rate:g}{chosen} carries {shown(known[rate])} of it in all layers together."
+    carries = f"Training's attention at {rate:g}{chosen} carries {shown(known[rate])} of it in all layers together."
+    return " ".join(filter(None, (carries, Heads(view).said(rate))))
 
 
 def taken_out(view: View) -> str:

@@ -122,9 +122,9 @@ def other_query(into: Float[Tensor, "query layer dim"], source: Float[Tensor, "q
 
 
 def random_update(
-    into: Float[Tensor, "query layer dim"], source: Float[Tensor, "query layer dim"], seed: int
+    into: Float[Tensor, "query layer dim"], source: Float[Tensor, "query layer dim"], seed: int, heads: int = 1
 ) -> Tensor:
-    """An update as long, in a random direction, layer by layer."""
-    noise = normal(into.shape, seed, into.device).to(into)
-    length = (source - into).norm(dim=-1, keepdim=True)
-    return into + noise * (length / noise.norm(dim=-1, keepdim=True))
+    """An update as long, in a random direction, layer by layer; or head by head, where a layer's are side by side."""
+    noise = normal(into.shape, seed, into.device).to(into).unflatten(-1, (heads, -1))
+    length = (source - into).unflatten(-1, (heads, -1)).norm(dim=-1, keepdim=True)
+    return into + (noise * (length / noise.norm(dim=-1, keepdim=True))).flatten(-2)

@@ -8,6 +8,7 @@ CAUSAL = Lab(
     run=later("iclgd.labs.causal.run:run"),
     page=later("iclgd.labs.causal.page:page"),
     identity=later("iclgd.labs.causal.run:identity"),
+    version=2,
     examples=(
         "  iclgd causal                                          embedded model and task, a few minutes\n"
         "  iclgd causal --task sentiment,kinds,continents --seeds 5\n"

@@ -4,7 +4,9 @@ from functools import partial
 
 from iclgd.labs.causal import figures, tables
 from iclgd.labs.causal.answer import answer
+from iclgd.labs.causal.heads import Heads
 from iclgd.labs.causal.view import View
+from iclgd.report.numbers import number
 from iclgd.report.page import Drawing, Page, Section
 from iclgd.report.what import what
 from iclgd.study import Study
@@ -24,6 +26,14 @@ HEADS = (
     "scores. Function vector: what its mean output does to the right answer where labels are permuted. Induction: "
     "attention to what followed the same token before. Dual step: the part of its output that the demonstrations make."
 )
+BOTH = (
+    "Training's output of one head put into the zero-shot run in the same way. Rank correlation: over heads, of the "
+    "share of reading's effect that reading's head carries and the share of training's effect that training's carries "
+    "(a null: that another query's update of the head carries, or a random one as long). In common: of the {heads} "
+    "foremost heads of either, the share that both have{chance}. They carry: the sum of the single shares of the "
+    "foremost heads, chosen on every other query and measured on the rest."
+)
+LISTED = "The heads that carry most of training's effect, in the mean over draws; chosen after the fact."
 ABLATED = (
     "The foremost heads by each score give their mean over another task's prompt, at every token, also while the "
     "demonstrations are read. Effect left: reading's effect without these heads, of that with all. Random: as many "
@@ -39,6 +49,16 @@ def page(study: Study) -> Page:
         Section("Training and reading", TRAINING, tables.training(view), brief=True),
         Section("Heads taken out", ABLATED, tables.ablated(view), brief=True),
         Section("Heads put in", HEADS, tables.heads(view)),
+        Section("Heads of reading and of training", both_note(view), Heads(view).table()),
+        Section("Training's heads put in", LISTED, Heads(view).listed()),
     ]
     asked = what(view.spec, study.facts("demonstrations"), study.facts("queries"))
     return Page("What carries it", asked, answer(view), sections)
+
+
+def both_note(view: View) -> str:
+    """With how many of the foremost heads chance would have in common."""
+    layers, heads = view.study.facts("layers"), view.study.facts("heads")
+    chance = min(1, view.spec.heads / (layers[0] * heads[0])) if heads else None
+    said = "" if chance is None else f" (by chance {number(chance, 2)})"
+    return BOTH.format(heads=view.spec.heads, chance=said)

@@ -65,6 +65,8 @@ def _swaps(spec: SwapCell, ground: Ground, facts: dict[str, Any]) -> Result:
             arrays += _into(ground, "gd", ready)
     for into in ("zero-shot", "icl"):
         arrays += _into(ground, into, ready)
+    if spec.heads and "gd" in ready:
+        arrays += _trained_heads(ground, ready["gd"][1])
     arrays += [array(seen.scores, "query", "label", quantity="scores", run=name) for name, (_, seen) in ready.items()]
     return Result({**facts, "diverged": training.diverged, "layers": ground.subject.layout.layers}, arrays)
 
@@ -91,13 +93,28 @@ def _into(ground: Ground, into: Run, ready: Mapping[Run, Ready]) -> Iterator[Arr
 # heads
 
 
+def _trained_heads(ground: Ground, tuned: Seen) -> Iterator[Array]:
+    """Training's heads in the zero-shot run one by one; another query's update of each, and a random one as long."""
+    ours, theirs = ground.read("zero-shot")[1].heads, tuned.heads
+    values: dict[str | None, Tensor] = {
+        None: theirs,
+        "other query": other_query(ours, theirs),
+        "random": random_update(ours, theirs, ground.seed, ground.subject.layout.heads),
+    }
+    for null, one in values.items():
+        found = put_in(ground, f"heads of gd into zero-shot, {null or 'its own'}", one)
+        labels = {"source": "gd", "into": "zero-shot", "site": "heads"} | ({} if null is None else {"null": null})
+        yield array(found, "layer", "head", "query", "label", quantity="scores", **labels)
+
+
 def _heads(spec: HeadsCell, ground: Ground, facts: dict[str, Any], tools: Tools) -> Result:
     """Each head's scores, reading's heads in the zero-shot run one by one, and sets of heads taken out."""
     arrays = [array(torch.tensor(ground.prompts.answers), "query", quantity="answers")]
     for run_ in ("zero-shot", "icl"):
         seen = ground.read(run_)[1]
         arrays.append(array(seen.scores, "query", "label", quantity="scores", run=run_))
-    arrays.append(array(put_in(ground), "layer", "head", "query", "label", quantity="scores", by="head"))
+    carried = put_in(ground, "heads of icl into zero-shot", ground.read("icl")[1].heads)
+    arrays.append(array(carried, "layer", "head", "query", "label", quantity="scores", by="head"))
     found = head_scores(ground)
     arrays += [array(one, "layer", "head", quantity="head score", score=name) for name, one in found.items()]
     other = tools.episode(spec.other, spec.episode)

@@ -35,16 +35,17 @@ def head_scores(ground: Ground) -> dict[str, Float[Tensor, "layer head"]]:
     return found
 
 
-def put_in(ground: Ground) -> Float[Tensor, "layer head query label"]:
-    """Label scores of the zero-shot run with one head as it is behind the demonstrations."""
-    ground.progress("heads of icl into zero-shot", 0)
+def put_in(
+    ground: Ground, what: str, values: Float[Tensor, "query layer width"]
+) -> Float[Tensor, "layer head query label"]:
+    """Label scores of the zero-shot run with one head's output replaced by another run's."""
+    ground.progress(what, 0)
     layers, heads = ground.subject.layout.layers, ground.subject.layout.heads
     each = torch.eye(layers * heads).bool().unflatten(1, (layers, heads))
-    lasts, values = ground.read("zero-shot")[0], ground.read("icl")[1].heads
     found = []
-    for last, value in zip(lasts, values, strict=True):
+    for last, value in zip(ground.read("zero-shot")[0], values, strict=True):
         found.append(ground.of_words(last.edited(Edits("heads", each, value[None]))))
-        ground.progress("heads of icl into zero-shot", 1)
+        ground.progress(what, 1)
     return torch.stack(found, 1).unflatten(0, (layers, heads))
 
 

@@ -24,6 +24,7 @@ class SwapCell(CausalCell):
     """Layers of reading, of training and of neither, exchanged between their runs."""
 
     rate: float
+    heads: bool = False  # training's heads put into the zero-shot run one by one, too
 
 
 class HeadsCell(CausalCell):
@@ -59,7 +60,7 @@ class CausalSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
         return self
 
     def cells(self) -> list[Cell]:
-        """Weight by weight, so that each model is loaded once; heads are taken out of the first weights alone."""
+        """Weight by weight, so that each model is loaded once; heads are put in and taken out of the first alone."""
         return [
             cell
             for init in self.init
@@ -76,12 +77,12 @@ class CausalSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
             "prompt": self.prompt_spec(),
         }
         labels: dict[str, Label] = {"init": init, "task": task, "seed": seed}
-        group = f"{init} {task} {seed}"
+        group, first = f"{init} {task} {seed}", init == self.init[0]
         found = [
-            Cell("causal", SwapCell(**base, rate=rate), {**labels, "part": "swaps", "rate": rate}, group)
+            Cell("causal", SwapCell(**base, rate=rate, heads=first), {**labels, "part": "swaps", "rate": rate}, group)
             for rate in self.rates
         ]
-        if init == self.init[0]:
+        if first:
             other = self.other or next(name for name in OTHERS if name != task)
             spec = HeadsCell(**base, other=other, heads=self.heads, sets=self.sets)
             found.append(Cell("causal", spec, {**labels, "part": "heads"}, group))

@@ -15,6 +15,8 @@ from iclgd.study import Study
 PLACE = ("quantity", "init", "task", "seed", "part", "rate", "run", "source", "into", "site", "null", "layers")
 MORE = ("score", "draw", "by")
 SCORES = ("function vector", "induction", "dual step")
+ALL = slice(None)  # queries
+HeadRuns = tuple[np.ndarray, Scores, Scores]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +69,27 @@ class View:
     def _of_heads(self, task: str, seed: int, **labels: Any) -> np.ndarray | None:
         return self.one(init=self.spec.init[0], task=task, seed=seed, part="heads", **labels)
 
+    def head_runs(
+        self, task: str, seed: int, rate: float | None = None, null: str | None = None, of: str = "gd"
+    ) -> HeadRuns | None:
+        """Scores of the zero-shot run with one head put into it, of that run, and of the one whose effect is meant.
+
+        Heads of reading, or of training at a rate; (layer, head, query, label), then (query, label) twice.
+        """
+        place: dict[str, Any] = {"init": self.spec.init[0], "task": task, "seed": seed}
+        if rate is None:
+            place |= {"part": "heads"}
+            found, end = self.scores(**place, by="head"), self.scores(**place, run="icl")
+        else:
+            place |= {"part": "swaps", "rate": rate}
+            found = self.scores(**place, source="gd", into="zero-shot", site="heads", null=null)
+            end = self.scores(**place, run=of)
+        zero = self.scores(**place, run="zero-shot")
+        return None if found is None or zero is None or end is None else (found, zero, end)
+
     def head_shares(self, task: str, seed: int) -> np.ndarray | None:
         """How much of reading's effect each head carries into the zero-shot run: (layer, head)."""
-        found = self._of_heads(task, seed, quantity="scores", by="head")
-        zero, icl = (self._of_heads(task, seed, quantity="scores", run=name) for name in ("zero-shot", "icl"))
-        if found is None or zero is None or icl is None:
-            return None
-        wanted = effect(icl, zero)
-        return np.array([[recovered(effect(one, zero), wanted, False).mean() for one in layer] for layer in found])
+        return shares_of(self.head_runs(task, seed))
 
     def head_scores(self, task: str, seed: int, score: str) -> np.ndarray | None:
         return self._of_heads(task, seed, quantity="head score", score=score)
@@ -125,6 +140,19 @@ class View:
 
     def known_scores(self) -> list[str]:
         return [name for name in SCORES if np.isfinite(self.left(name)).any()]
+
+
+def shares_of(runs: HeadRuns | None, queries: slice = ALL) -> np.ndarray | None:
+    """How much of the way from the zero-shot run to another every single head leads: (layer, head).
+
+    The mean of `recovered` over queries, Σ⟨e', e⟩ / Σ⟨e, e⟩, of all heads at once.
+    """
+    if runs is None:
+        return None
+    found, zero, end = runs
+    wanted, moved = effect(end, zero)[queries], effect(found, zero)[:, :, queries]
+    whole = (wanted * wanted).sum()
+    return (moved * wanted).sum((-2, -1)) / whole if whole > 0 else np.full(found.shape[:2], NAN)
 
 
 NAN = float("nan")

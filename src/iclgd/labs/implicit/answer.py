@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from iclgd.labs.implicit.against import Against
+from iclgd.labs.implicit.beside import Beside
 from iclgd.labs.implicit.view import WHOLE, View, mean, number
 from iclgd.metrics.differences import difference, holm
 from iclgd.metrics.estimates import Estimate
@@ -13,6 +14,7 @@ from iclgd.report.numbers import Number, significant
 NULLS = {
     "wrong labels": "of one fitted behind wrong labels",
     "other task": "of one fitted behind another task's prompt",
+    "filler": "of one fitted behind filler of the same length",
     "random": "of random matrices as long",
 }
 TOLERANCES = {"float64": 1e-12, "float32": 1e-4, "bfloat16": 0.05}  # of a block's relative residual
@@ -52,28 +54,31 @@ def static(view: View) -> str:
 
 def trained(view: View) -> str:
     """At the rate where they are most alike: chosen after the fact, the most favourable reading, and it says so."""
-    init, spec = view.spec.init[0], view.spec
-    rate = view.most_alike(init)
+    init, spec, beside = view.spec.init[0], view.spec, Beside(view)
+    rate = beside.rate
     if rate is None:
         return "Finetuning the same matrices diverged at every rate."
     chosen = f" (of {len(spec.rates)} rates the most alike)" if len(spec.rates) > 1 else ""
     alike = view.cosine(init, "cosine", WHOLE, rate)
-    wrong = view.cosine(init, "cosine", WHOLE, rate, "wrong")
     brought = mean(view.recovery(init, True, patch="gd", rate=rate, demos="right"))
     return (
-        f"Finetuning the same matrices at {rate:g}{chosen} makes {how_alike(alike)}: cosine "
-        f"{number(alike, 3)}, {number(wrong, 3)} after training on wrong labels; it brings back "
-        f"{number(brought)}."
+        f"Finetuning the same matrices at {rate:g}{chosen} makes {how_alike(alike, not beside.level())}: cosine "
+        f"{number(alike, 3)}, {beside.said()}; it brings back {number(brought)}."
     )
 
 
-def how_alike(found: Estimate) -> str:
-    """In words, where the interval is all on one side; one draw decides nothing."""
+def how_alike(found: Estimate, above: bool) -> str:
+    """In words, where the interval is all on one side; one draw decides nothing.
+
+    Alike is said of what is ``above`` every null alone.
+    """
     if found.kind not in ("draws", "tasks"):
         return "a change"
     if found.high < 0.2:
         return "another change"
-    return "much the same change" if found.low >= 0.7 else "a related change" if found.low >= 0.2 else "a change"
+    if not above or found.low < 0.2:
+        return "a change"
+    return "much the same change" if found.low >= 0.7 else "a related change"
 
 
 # for one query

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from iclgd.lab import Cell
-from iclgd.labs.implicit.ground import OWN, Asked, Demos, Ground
-from iclgd.labs.implicit.run import DEMOS, THIRDS
+from iclgd.labs.implicit.alike import NOISE, OF_READING, OF_TRAINING
+from iclgd.labs.implicit.ground import OWN, READ, Asked, Demos, Ground
+from iclgd.labs.implicit.run import NULLS_READ, SCORED, TRAINED, depths
 from iclgd.labs.implicit.spec import ExactCell, ImplicitCell, StaticCell, TrainedCell
 from iclgd.labs.implicit.weights import ROUNDS, SPARE
 from iclgd.learners.descent import GradientDescent
@@ -44,9 +45,9 @@ def _static(spec: StaticCell, ground: Ground, cost: Arithmetic) -> Iterator[floa
     """Readings with and without demonstrations; every fit, and what it gives on the queries held out."""
     read: tuple[tuple[Demos, Asked], ...] = (
         *(("right", "held"), ("right", "calibration"), ("right", "others")),
-        *(("wrong", "held"), ("wrong", "calibration"), ("other task", "calibration")),
+        *(("wrong", "held"), ("wrong", "calibration"), ("other task", "calibration"), ("filler", "calibration")),
     )
-    contexts = {demos: len(ground.prompts[demos].context) for demos in DEMOS}
+    contexts = {demos: len(ground.prompts[demos].context) for demos in ("right", *NULLS_READ.values())}
     yield sum(cost.read([length]) for length in contexts.values())
     yield sum(_read(cost, ground.queries[asked], contexts[demos]) for demos, asked in read)
     calibration, held, others = (ground.whole(asked) for asked in ("calibration", "held", "others"))
@@ -54,22 +55,27 @@ def _static(spec: StaticCell, ground: Ground, cost: Arithmetic) -> Iterator[floa
     for count in spec.calibration:
         kinds = 2 + sum(rank < count for rank in spec.ranks)
         yield kinds * (_fit(cost, calibration[:count]) + _read(cost, held))
-    nulls = 2 + len(THIRDS) * spec.depth  # that are fitted; random matrices are not
-    yield nulls * _fit(cost, calibration) + (nulls + 1) * _read(cost, held) + 2 * _read(cost, others)
+    parts = len(depths(cost.layers)) * spec.depth
+    fits = len(NULLS_READ) + parts  # random matrices and the first part of a patch are not fitted
+    yield fits * _fit(cost, calibration) + (fits + 1 + parts) * _read(cost, held) + 2 * _read(cost, others)
 
 
 def _trained(spec: TrainedCell, ground: Ground, cost: Arithmetic) -> Iterator[float]:
-    """Three trainings, each asked; own patches with right and wrong labels; matrices compared."""
+    """Trainings, some of them asked; own patches behind what is read; matrices compared."""
     learner = GradientDescent(trains="down")
-    for demos in DEMOS:
+    for demos in TRAINED:
         steps = learner.course(ground.prompts[demos])
         yield sum(cost.train("down", len(step.ids), len(step.targets)) for step in steps)
-        yield _read(cost, ground.whole("calibration")) + _read(cost, ground.whole("held"))
-    held = ground.whole("held")[:OWN]
-    yield 2 * _fit(cost, held)
-    weights, products = cost.trained["down"], len(DEMOS) + 2  # of own patches with an update, and two for the contrast
+    yield len(SCORED) * (_read(cost, ground.whole("calibration")) + _read(cost, ground.whole("held")))
+    yield _read(cost, ground.queries["held"], len(ground.prompts["filler"].context))
+    held, weights = ground.whole("held")[:OWN], cost.trained["down"]
+    yield len(READ) * _fit(cost, held)
+    nulls = (*OF_TRAINING, *OF_READING, NOISE)
+    contrasts = 3  # of training, on other demonstrations, and noise
+    products = 1 + len(nulls) + 2 * contrasts  # of own patches with a change; a contrast has two patches
     yield WIDE * PRODUCT * weights * len(held) * products
-    yield PRODUCT * weights * (spec.ranks[-1] + SPARE) * 2 * (ROUNDS + 1) * 5  # singular directions of five
+    changes = len(READ) + 1 + len(OF_TRAINING) + 1 + contrasts  # patches, trainings, noise; labels' part: one is noise
+    yield PRODUCT * weights * (spec.ranks[-1] + SPARE) * 2 * (ROUNDS + 1) * changes
 
 
 def _exact(spec: ExactCell, cost: Arithmetic, bos: Ids, context: Ids, queries: Sequence[Ids]) -> Iterator[float]:

@@ -11,19 +11,25 @@ from torch import Tensor
 
 from iclgd.errors import Refusal
 from iclgd.learners.descent import GradientDescent
+from iclgd.learners.together import Job, Trained, train_together
 from iclgd.models.added import Added, Own, written
 from iclgd.models.capture import Prefix
 from iclgd.models.mlps import is_transposed
 from iclgd.models.patches import Reading, patches, read
 from iclgd.models.static import Static, fit
 from iclgd.models.subject import Subject
+from iclgd.noise import normal
+from iclgd.nulls.reading import filler
+from iclgd.nulls.trained import OtherDemos
 from iclgd.prompts import Ids, Prompts, build_prompts, first_tokens
 from iclgd.spec import PromptSpec
 from iclgd.tasks.episodes import Episode
 from iclgd.tools import Progress
 
-Demos = Literal["right", "wrong", "other task"]  # whose demonstrations are read or trained on
+# which demonstrations are read or trained on: the episode's own, with other labels, others, or their tokens mixed
+Demos = Literal["right", "wrong", "shuffled", "other demos", "other demos, wrong", "other task", "filler"]
 Asked = Literal["calibration", "held", "others"]  # which queries: of the task (two sets), of another task
+READ: tuple[Demos, ...] = ("right", "wrong", "filler")  # behind which each query's own patch is asked for
 OWN = 16  # held-out queries whose own patches are computed
 
 
@@ -38,7 +44,7 @@ class Tuned:
 
 
 class Ground:
-    """A subject, an episode with right and with wrong labels, and one of another task."""
+    """A subject, an episode with right labels and with others, other demonstrations, and another task's."""
 
     def __init__(
         self,
@@ -51,10 +57,20 @@ class Ground:
         progress: Progress,
     ):
         self.subject, self.episode, self.progress = subject, episode, progress
-        asked = {"right": episode, "wrong": episode.with_wrong_labels(seed), "other task": other}
-        self.prompts: dict[str, Prompts] = {
+        drawn = other_demos(episode, seed)
+        asked: dict[Demos, Episode] = {
+            "right": episode,
+            "wrong": episode.with_wrong_labels(seed),
+            "shuffled": episode.with_shuffled_labels(seed),
+            "other demos": drawn,
+            "other demos, wrong": drawn.with_wrong_labels(seed),
+            "other task": other,
+        }
+        self.prompts: dict[Demos, Prompts] = {
             name: build_prompts(subject.tokenizer, one, prompt, subject.room) for name, one in asked.items()
         }
+        right = self.prompts["right"]
+        self.prompts["filler"] = replace(right, demos=filler(right, seed))
         own, others = self.prompts["right"].queries, self.prompts["other task"].queries
         if len(own) < calibration + 2:
             raise Refusal(
@@ -109,7 +125,7 @@ class Ground:
 
     @cached_property
     def owned(self) -> dict[Demos, list[Own]]:
-        return {"right": self.own("right"), "wrong": self.own("wrong")}
+        return {demos: self.own(demos) for demos in READ}
 
     def static(self, demos: Demos, static: Static, count: int, layers: Container[int] | None = None) -> list[Added]:
         """One change for all queries, fitted on the first ones of the calibration."""
@@ -129,31 +145,43 @@ class Ground:
 
     # training
 
-    def tuned(self, demos: Demos, rate: float) -> Tuned:
-        """Gradient descent on the last maps alone, on the demonstrations that were read."""
-        self.progress(f"gd {rate:g} on the last maps, {demos} demonstrations", 0)
+    def tuned(self, which: Sequence[Demos], rate: float, scored: Container[Demos] = ()) -> dict[Demos, Tuned]:
+        """Gradient descent on the last maps alone, on each of these demonstrations, all at once.
+
+        Only after those that are ``scored`` are queries asked.
+        """
+        self.progress(f"gd {rate:g} on the last maps, {len(which)} trainings", 0)
         learner = GradientDescent(rate=rate, trains="down")
-        with learner.learn(self.subject, self.prompts[demos]) as predictor:
-            training = predictor.training
-            assert training is not None
-            if training.diverged:
-                return Tuned([], {}, training.losses, training.diverged)
-            with torch.no_grad():
-                lasts = [mlp.last for mlp in self.subject.layout.mlps()]
-                moved = [slot.parameter.detach() - slot.before for slot in predictor.slots if slot.before is not None]
-                change = [one.T if is_transposed(m) else one for m, one in zip(lasts, moved, strict=True)]
-                asked: tuple[Asked, ...] = ("calibration", "held")
-                scores = {some: self.scores(read(self.subject, self.whole(some), None)) for some in asked}
-        return Tuned(change, scores, training.losses, None)
+        jobs = [Job(learner, self.prompts[demos], vectors=False) for demos in which]
+        found = train_together(self.subject, jobs)
+        return {demos: self._tuned(one, demos in scored) for demos, one in zip(which, found, strict=True)}
+
+    @torch.no_grad()
+    def _tuned(self, trained: Trained, scored: bool) -> Tuned:
+        losses, diverged = trained.training.losses, trained.training.diverged
+        if diverged:
+            return Tuned([], {}, losses, diverged)
+        lasts = [mlp.last for mlp in self.subject.layout.mlps()]
+        moved = [slot.parameter - slot.before for slot in trained.slots if slot.before is not None]
+        change = [one.T if is_transposed(m) else one for m, one in zip(lasts, moved, strict=True)]
+        if not scored:
+            return Tuned(change, {}, losses, None)
+        asked: tuple[Asked, ...] = ("calibration", "held")
+        with trained.installed():
+            scores = {some: self.scores(read(self.subject, self.whole(some), None)) for some in asked}
+        return Tuned(change, scores, losses, None)
 
 
-def random_like(added: Sequence[Added], seed: int) -> list[Added]:
-    """Matrices of random directions, as long as those given, block by block."""
-    generator = torch.Generator().manual_seed(seed)
+def other_demos(episode: Episode, seed: int) -> Episode:
+    """Other demonstrations of the same task: those of the null of that name in `compare`."""
+    return OtherDemos().others(episode, seed)
 
-    def turned(one: Added) -> Added:
-        assert one.last is not None
-        noise = torch.randn(one.last.shape, generator=generator, dtype=torch.float64).to(one.last)
-        return replace(one, last=noise * (one.last.norm() / noise.norm()))
 
-    return [turned(one) for one in added]
+def random_like(matrices: Sequence[Float[Tensor, "out in"]], seed: int) -> list[Float[Tensor, "out in"]]:
+    """Matrices of random directions, as long as those given, block by block; the same on every device."""
+
+    def turned(place: int, one: Tensor) -> Tensor:
+        noise = normal(one.shape, (seed, place), one.device, torch.float32).to(one)
+        return noise * (one.norm() / noise.norm())
+
+    return [turned(place, one) for place, one in enumerate(matrices)]

@@ -7,6 +7,7 @@ import numpy as np
 from iclgd.labs.implicit import figures, tables
 from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.answer import answer
+from iclgd.labs.implicit.beside import Beside
 from iclgd.labs.implicit.view import View
 from iclgd.report.charts import picture
 from iclgd.report.numbers import number, significant
@@ -31,17 +32,26 @@ SIZES = (
 )
 LABELS = "Right minus wrong labels, in the patch or the training, against the same in reading."
 ALIKE = (
-    "Cosine of patches with the update that gradient descent makes of the same matrices, mean over layers; labels' "
-    "part: of right minus wrong labels in both."
+    "Cosine of patches (each query's own, one matrix for all) with the update that gradient descent makes of the same "
+    "matrices, mean over layers; labels' part: of right minus wrong labels in both. Below, nulls: another training or "
+    "noise in the place of training, or patches of another reading in the place of reading's."
+)
+BESIDE = (
+    "What each is above, on the same draws, at the rate whose update is most alike to the patch for all queries; "
+    "p-values corrected for all rows (Holm)."
 )
 OVERLAPS = (
     "‖UᵀV‖² / r of the first r singular directions of one matrix for all and of training: 1 is the same space. Own "
     "patches have one direction: how much of it lies in training's first r. Labels' part: right minus wrong labels in "
-    "the matrix and in training."
+    "the matrix and in training. Nulls stand below the largest rank at the rate that the answer speaks of."
 )
 STEPS = "Medians over layers. Best step: the number by which training's update comes closest to the patch."
 BY_LAYER = "At the rate whose update is most alike to the patch for all queries, the one that the answer speaks of."
-CURVE = "Kind of patch and number of queries it was fitted on; then patches in a third of the layers alone."
+CURVE = "Kind of patch and number of queries it was fitted on."
+DEPTH = (
+    "The patch for all queries in all layers up to one, and in a part of the layers, fitted for that part alone. Bands "
+    "are 95% intervals."
+)
 
 
 def page(study: Study) -> Page:
@@ -58,8 +68,10 @@ def page(study: Study) -> Page:
         Section("For one query", f"{EXACT} {path_note(view)}", tables.exact(view), brief=True),
         Section("Patches beside the weights", f"{SIZES} {settling_note(view)}", tables.sizes(view)),
         Section("One patch for all queries", CURVE, tables.curve(view)),
+        Section("By depth", DEPTH, tables.depth(view), figure=Drawing("depth", partial(figures.draw_depth, view))),
         Section("What labels change", LABELS, tables.labels_made(view)),
         Section("The same matrices, trained", ALIKE, tables.alike(view), brief=True),
+        Section("Beside its nulls", BESIDE, Beside(view).table()),
         Section("By layer", BY_LAYER, figure=Drawing("layers", partial(figures.draw_layers, view))),
         Section("The same directions", OVERLAPS, tables.overlaps(view)),
         Section("Sizes of both changes", STEPS, tables.steps(view)),

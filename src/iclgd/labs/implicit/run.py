@@ -1,26 +1,19 @@
 """One cell → one result: exact patches, one patch for all queries, or finetuning of the patched matrices."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from iclgd.lab import Cell
-from iclgd.labs.implicit.ground import Demos, Ground, Tuned, random_like
+from iclgd.labs.implicit.alike import alike
+from iclgd.labs.implicit.ground import Demos, Ground, Tuned, other_demos, random_like
 from iclgd.labs.implicit.null import attention_alone, settling, trace_losses
 from iclgd.labs.implicit.spec import ExactCell, ImplicitCell, StaticCell, TrainedCell
-from iclgd.labs.implicit.weights import (
-    best_step,
-    between,
-    cosine,
-    directions,
-    largest,
-    overlap,
-    own_contrasts,
-    own_cosines,
-    own_overlap,
-)
+from iclgd.labs.implicit.weights import between, largest, own_cosines
+from iclgd.models.added import Added
 from iclgd.models.faithful import generate, generate_patched, residual
 from iclgd.models.mlps import matrix
 from iclgd.models.patches import FORMS, patches, read
@@ -31,19 +24,24 @@ from iclgd.results import Array, Result, array
 from iclgd.tasks.episodes import Episode
 from iclgd.tools import Tools
 
-DEMOS: tuple[Demos, ...] = ("right", "wrong", "other task")
-SIDES = ("outputs", "inputs")
-THIRDS = ("first third", "middle third", "last third")
+TRAINED: tuple[Demos, ...] = ("right", "wrong", "shuffled", "other demos", "other demos, wrong", "other task")
+SCORED: tuple[Demos, ...] = ("right", "wrong", "other demos", "other task")  # training is asked held-out queries
+NULLS_READ: dict[str, Demos] = {"wrong labels": "wrong", "other task": "other task", "filler": "filler"}
+DEPTHS = 6  # parts of the stack, in each of which alone, and in all of which up to it, a patch is written
 
 
 def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
     """What the cell's spec only points to: weights, and the examples drawn."""
     spec = _spec(cell)
-    return {
+    episode = tools.episode(spec.task, spec.episode)
+    found = {
         "weights": tools.weights(spec.model),
-        "episode": tools.episode(spec.task, spec.episode).sha256(),
+        "episode": episode.sha256(),
         "other": _other(spec, tools).sha256(),
     }
+    if isinstance(spec, TrainedCell):
+        found["other demos"] = other_demos(episode, spec.episode.seed).sha256()
+    return found
 
 
 def run(cell: Cell, tools: Tools) -> Result:
@@ -55,9 +53,9 @@ def run(cell: Cell, tools: Tools) -> Result:
     facts = {"demonstrations": len(ground.prompts["right"].demos), "queries": len(ground.queries["held"])}
     if isinstance(spec, StaticCell):
         return Result({**facts, "labels": list(ground.episode.task.labels)}, list(_static(spec, ground)))
-    tuned = {demos: ground.tuned(demos, spec.rate) for demos in DEMOS}
-    why = next((one.diverged for one in tuned.values() if one.diverged), None)
-    return Result({**facts, "diverged": why}, list(_trained(spec, ground, tuned)))
+    tuned = ground.tuned(TRAINED, spec.rate, SCORED)
+    lost = [demos for demos, one in tuned.items() if one.diverged]
+    return Result({**facts, "diverged": _diverged(tuned), "lost": lost}, list(_trained(spec, ground, tuned)))
 
 
 def _spec(cell: Cell) -> ImplicitCell:
@@ -156,18 +154,35 @@ def _static(spec: StaticCell, ground: Ground) -> Iterator[Array]:
     for static in (vector, whole):
         found = ground.static("right", static, most)
         yield _scores(ground.patched(found, "others"), patch=static.label, fitted=most, asked="others")
-    wrong, other = (ground.static(demos, whole, most) for demos in ("wrong", "other task"))
     labels = {"patch": whole.label, "fitted": most, **held}
-    yield _scores(ground.patched(wrong), null="wrong labels", **labels)
-    yield _scores(ground.patched(other), null="other task", **labels)
-    noise = random_like(ground.static("right", whole, most), spec.episode.seed)
-    yield _scores(ground.patched(noise), null="random", **labels)
+    for null, demos in NULLS_READ.items():
+        yield _scores(ground.patched(ground.static(demos, whole, most)), null=null, **labels)
+    found = ground.static("right", whole, most)
+    noise = random_like([one.last for one in found], spec.episode.seed)  # type: ignore[misc]
+    random = [replace(one, last=last) for one, last in zip(found, noise, strict=True)]
+    yield _scores(ground.patched(random), null="random", **labels)
     if spec.depth:
-        layers = ground.subject.layout.layers
-        for place, third in enumerate(THIRDS):
-            some = range(layers * place // 3, layers * (place + 1) // 3)
-            found = ground.static("right", whole, most, some)
-            yield _scores(ground.patched(found), depth=third, **labels)
+        yield from _by_depth(ground, whole, most, labels)
+
+
+def depths(layers: int) -> list[range]:
+    """The stack in six parts, or layer by layer where it has fewer."""
+    parts = min(DEPTHS, layers)
+    return [range(layers * place // parts, layers * (place + 1) // parts) for place in range(parts)]
+
+
+def _by_depth(ground: Ground, static: Static, most: int, labels: Mapping[str, Any]) -> Iterator[Array]:
+    """A patch in one part of the layers alone, and in all layers up to that part's last one.
+
+    A block is fitted for what the patched blocks before it give, and knows nothing of those behind it: the patch up
+    to a layer is the first part of the whole one.
+    """
+    whole = ground.static("right", static, most)
+    for part in depths(len(whole)):
+        alone = ground.static("right", static, most, part)
+        upto = [one if layer < part.stop else Added() for layer, one in enumerate(whole)]
+        for where, found in (("alone", alone), ("up to", upto)):
+            yield _scores(ground.patched(found), layers=where, first=part.start, last=part.stop - 1, **labels)
 
 
 def _scores(scores: torch.Tensor, **labels: Any) -> Array:
@@ -183,60 +198,11 @@ def _trained(spec: TrainedCell, ground: Ground, tuned: dict[Demos, Tuned]) -> It
         yield array(torch.tensor(one.losses), "step", quantity="loss", demos=demos)
         for asked, scores in one.scores.items():
             yield _scores(scores, patch="gd", asked=asked, demos=demos)
-    if any(one.diverged for one in tuned.values()):
-        return
-    static, most = Static(ridge=spec.ridge), spec.calibration[-1]
-    yield from _likeness(ground, tuned, static, most)
-    yield from _overlaps(ground, tuned, static, spec)
+    if not _diverged(tuned):
+        changes = {demos: one.change for demos, one in tuned.items() if not one.diverged}
+        yield from alike(ground, changes, spec)
 
 
-def _likeness(ground: Ground, tuned: dict[Demos, Tuned], static: Static, most: int) -> Iterator[Array]:
-    """Cosines by layer: the patches of right labels with training on right, wrong and another task's; contrasts."""
-    own = {demos: [layer.last for layer in layers] for demos, layers in ground.owned.items()}
-    fits = {demos: [one.last for one in ground.static(demos, static, most)] for demos in ("right", "wrong")}
-    for demos, one in tuned.items():
-        labels = {} if demos == "right" else {"null": demos}
-        found = [own_cosines(last, change) for last, change in zip(own["right"], one.change, strict=True)]  # type: ignore[arg-type]
-        yield array(torch.stack(found, 1), "query", "layer", quantity="cosine", patch="own", **labels)
-        values = [cosine(fit, change) for fit, change in zip(fits["right"], one.change, strict=True)]  # type: ignore[arg-type]
-        yield array([values], "query", "layer", quantity="cosine", patch="matrix", **labels)
-    labels_made = [right - wrong for right, wrong in zip(tuned["right"].change, tuned["wrong"].change, strict=True)]
-    twice = zip(own["right"], own["wrong"], labels_made, strict=True)
-    found = [own_contrasts(right, wrong, change) for right, wrong, change in twice]  # type: ignore[arg-type]
-    yield array(torch.stack(found, 1), "query", "layer", quantity="contrast", patch="own")
-    made = [right - wrong for right, wrong in zip(fits["right"], fits["wrong"], strict=True)]  # type: ignore[operator]
-    values = [cosine(a, b) for a, b in zip(made, labels_made, strict=True)]
-    yield array([values], "query", "layer", quantity="contrast", patch="matrix")
-
-
-def _overlaps(ground: Ground, tuned: dict[Demos, Tuned], static: Static, spec: TrainedCell) -> Iterator[Array]:
-    """Subspaces by rank, sizes beside the weights, and the step that training would have to be scaled by."""
-    fits = {demos: [one.last for one in ground.static(demos, static, spec.calibration[-1])] for demos in DEMOS[:2]}
-    changes, most = {demos: one.change for demos, one in tuned.items()}, spec.ranks[-1]
-    patched = [directions(fit, most) for fit in fits["right"]]  # type: ignore[arg-type]
-    own = [layer.last for layer in ground.owned["right"]]
-    for demos in DEMOS[::2]:
-        labels = {} if demos == "right" else {"null": demos}
-        moved = [directions(change, most) for change in changes[demos]]
-        yield _shared(overlap, patched, moved, spec.ranks, **labels)
-        yield _shared(own_overlap, own, moved, spec.ranks, patch="own", **labels)
-    pairs = (fits["right"], fits["wrong"]), (changes["right"], changes["wrong"])
-    made = [[directions(a - b, most) for a, b in zip(*pair, strict=True)] for pair in pairs]
-    yield _shared(overlap, made[0], made[1], spec.ranks, patch="labels")
-    shape = fits["right"][0].shape  # type: ignore[union-attr]
-    chance = [[min(1.0, rank / size) for size in shape] for rank in spec.ranks]
-    places = {"rank": spec.ranks, "side": SIDES}
-    yield array(chance, "rank", "side", quantity="chance", coordinates=places)
-    both = list(zip(fits["right"], changes["right"], strict=True))
-    yield array([best_step(a, b) for a, b in both], "layer", quantity="step")  # type: ignore[arg-type]
-    weights = [matrix(mlp.last) for mlp in ground.subject.layout.mlps()]
-    for name, parts in (("matrix", fits["right"]), ("gd", changes["right"])):
-        sizes = [float(a.norm() / w.norm()) for a, w in zip(parts, weights, strict=True)]  # type: ignore[union-attr]
-        yield array(sizes, "layer", quantity="length", patch=name)
-
-
-def _shared(measure: Any, ours: Sequence[Any], theirs: Sequence[Any], ranks: Sequence[int], **labels: Any) -> Array:
-    """An overlap by rank, layer and side."""
-    found = [[measure(a, b, rank) for a, b in zip(ours, theirs, strict=True)] for rank in ranks]
-    places = {"rank": ranks, "side": SIDES}
-    return array(torch.tensor(found), "rank", "layer", "side", quantity="overlap", coordinates=places, **labels)
+def _diverged(tuned: dict[Demos, Tuned]) -> str | None:
+    """Why there is no likeness: without the changes of right and of wrong labels there is nothing to compare."""
+    return tuned["right"].diverged or tuned["wrong"].diverged

@@ -6,15 +6,22 @@ from typing import Any
 import numpy as np
 import torch
 
+from iclgd.labs.implicit.alike import SIDES
+from iclgd.labs.implicit.beside import NULLS as OF_LIKENESS
 from iclgd.labs.implicit.null import slope
-from iclgd.labs.implicit.run import THIRDS
 from iclgd.labs.implicit.view import WHOLE, View, mean, number, shares
 from iclgd.report.numbers import Number, Size
 from iclgd.report.page import Entry, Table
 from iclgd.results import Array
 
 Labels = dict[str, Any]
-NULLS = {"wrong labels": "behind wrong labels", "other task": "another task's prompt", "random": "random, as long"}
+NULLS = {
+    "wrong labels": "behind wrong labels",
+    "other task": "another task's prompt",
+    "filler": "behind filler",
+    "random": "random, as long",
+}
+OF_TRAINING = {"wrong": "wrong labels", "other demos": "other demonstrations", "other task": "another task"}
 
 
 def exact(view: View) -> Table:
@@ -97,7 +104,8 @@ def short(view: View) -> Table:
         lost = view.diverged(init, rate)
         said = f", diverged in {lost} of {len(view.spec.task) * len(view.spec.seeds)}" if lost else ""
         rows.append(_row(view, init, f"gd {rate:g}{said}", {"patch": "gd", "rate": rate, "demos": "right"}))
-        rows.append(_row(view, init, "  wrong labels", {"patch": "gd", "rate": rate, "demos": "wrong"}))
+        for demos, title in OF_TRAINING.items():
+            rows.append(_row(view, init, f"  {title}", {"patch": "gd", "rate": rate, "demos": demos}))
     return Table(EFFECTS, rows)
 
 
@@ -113,15 +121,24 @@ def _row(view: View, init: str, name: str, labels: Labels) -> list[Entry]:
 
 
 def curve(view: View) -> Table:
-    """Every patch for all queries: by kind and rank, by the number of queries it was fitted on, by depth."""
+    """Every patch for all queries: by kind and rank, by the number of queries it was fitted on."""
     init = view.spec.init[0]
     rows = []
     for count in view.spec.calibration:
         ranks = [f"rank {rank}" for rank in view.spec.ranks if rank < count]
         for patch in ("vector", *ranks, WHOLE):
             rows.append(_row(view, init, f"{patch}, {count}", {"patch": patch, "fitted": count}))
-    whole: Labels = {"patch": WHOLE, "fitted": view.most}
-    rows += [_row(view, init, f"{WHOLE}, {view.most}, {third}", {**whole, "depth": third}) for third in THIRDS]
+    return Table(EFFECTS, rows)
+
+
+def depth(view: View) -> Table:
+    """The patch for all queries in a part of the layers alone, and in all layers up to there."""
+    init, whole = view.spec.init[0], {"patch": WHOLE, "fitted": view.most}
+    rows = []
+    for where, title in (("up to", "up to layer {last}"), ("alone", "layers {first} to {last} alone")):
+        for first, last in view.depths():
+            labels = {**whole, "layers": where, "first": first, "last": last}
+            rows.append(_row(view, init, title.format(first=first, last=last), labels))
     return Table(EFFECTS, rows)
 
 
@@ -144,44 +161,59 @@ def labels_made(view: View) -> Table:
 
 
 def alike(view: View) -> Table:
-    """Cosines with what training makes of the same matrices."""
-    header = ["", "cosine with gd", "gd, wrong labels", "gd, another task", "labels' part"]
+    """Cosines with what training makes of the same matrices, and what nulls give."""
+    header = ["", "own patches", "one matrix", "labels' part, own", "labels' part, one"]
     rows: list[list[Entry]] = []
     for init in view.spec.init:
         for rate in view.spec.rates:
-            for patch, title in (("own", "own patches"), (WHOLE, "one matrix")):
+            named: list[tuple[str | None, str]] = [(None, f"gd {rate:g}, {init}"), *OF_LIKENESS.items()]
+            for null, title in named:
                 found = [
-                    *(view.cosine(init, "cosine", patch, rate, null) for null in (None, "wrong", "other task")),
-                    view.cosine(init, "contrast", patch, rate),
+                    view.cosine(init, quantity, patch, rate, null)
+                    for quantity in ("cosine", "contrast")
+                    for patch in ("own", WHOLE)
                 ]
-                shown = [number(one, 3) if one.mean == one.mean else "n/a" for one in found]
-                rows.append([f"{title}, gd {rate:g}, {init}", *shown])
+                shown: list[Entry] = [number(one, 3) if one.mean == one.mean else "" for one in found]
+                if null is None and not any(shown):
+                    shown = ["n/a"] * len(shown)
+                if any(shown):
+                    rows.append([title if null is None else f"  {title}", *shown])
     return Table(header, rows)
+
+
+SPACES = {None: "one matrix", "own": "own patches", "labels": "labels' part"}
 
 
 def overlaps(view: View) -> Table:
-    """The subspaces that patches and training act on, by rank, beside chance and another task's."""
-    header = ["", "outputs", "another task", "chance", "inputs", "another task ", "chance "]
+    """The subspaces that patches and training act on, by rank, beside chance.
+
+    What nulls give stands beside the largest rank of the first weights, at the rate that the answer speaks of.
+    """
     rows: list[list[Entry]] = []
     for init in view.spec.init:
         for rate in view.spec.rates:
-            for patch, title in ((None, "one matrix"), ("own", "own patches"), ("labels", "labels' part")):
-                rows += _overlap_rows(view, init, rate, patch, title)
-    return Table(header, rows)
+            for patch, title in SPACES.items():
+                for rank in view.spec.ranks:
+                    places = (init, rate, rank, patch)
+                    rows += _overlap_row(view, f"{title}, rank {rank}, gd {rate:g}, {init}", *places)
+                    if (init, rank) == (view.spec.init[0], view.spec.ranks[-1]) and rate == view.most_alike(init):
+                        for null, named in OF_LIKENESS.items():
+                            rows += _overlap_row(view, f"  {named}", *places, null)
+    return Table(["", "outputs", "chance", "inputs", "chance "], rows)
 
 
-def _overlap_rows(view: View, init: str, rate: float, patch: str | None, title: str) -> Iterator[list[Entry]]:
-    """A row for each rank; the labels' part has no other task's beside it, which has labels of its own."""
-    own, other = (_stacked(view, init, rate, "overlap", null, patch=patch) for null in (None, "other task"))
+def _overlap_row(
+    view: View, name: str, init: str, rate: float, rank: int, patch: str | None, null: str | None = None
+) -> Iterator[list[Entry]]:
+    """A row, or none where that was not measured: labels' part has fewer nulls."""
     chance = _stacked(view, init, rate, "chance", None)
-    if not len(own):
-        return
-    for place, rank in enumerate(view.spec.ranks):
-        cells: list[Entry] = []
-        for side in (0, 1):
-            cells += [Number(float(one[:, place, :, side].mean())) if len(one) else "" for one in (own, other)]
-            cells.append(Number(float(chance[:, place, side].mean())))
-        yield [f"{title}, rank {rank}, gd {rate:g}, {init}", *cells]
+    cells: list[Entry] = []
+    for place, side in enumerate(SIDES):
+        found = mean(view.overlaps(init, rate, rank, side, patch, null))
+        if found.mean != found.mean:
+            return
+        cells += [number(found, 3), Number(float(chance[:, view.spec.ranks.index(rank), place].mean()))]
+    yield [name, *cells]
 
 
 def steps(view: View) -> Table:

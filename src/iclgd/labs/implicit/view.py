@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from iclgd.labs.implicit.alike import SIDES
 from iclgd.labs.implicit.spec import ImplicitSpec
 from iclgd.metrics.estimates import COSINE, Estimate, estimate, share
 from iclgd.metrics.margins import Scores, effect, missed, over_episodes, recovered
 from iclgd.report.numbers import Number
 from iclgd.study import Study
 
+LAYERS = ("layers", "first", "last")  # a patch in these layers alone, or in all up to the last of them
 Values = np.ndarray  # (task, seed, query), nan where there is nothing
 Measure = Callable[[Scores, Scores, bool], np.ndarray]  # of two effects: a value for each query
-PLACE = ("quantity", "init", "task", "seed", "rate", "asked", "patch", "fitted", "null", "depth", "demos")
+PLACE = ("quantity", "init", "task", "seed", "rate", "asked", "patch", "fitted", "null", "demos", *LAYERS)
 WHOLE = "matrix"  # the patch of any rank
 CHOSEN = "chosen"  # a rate: of each episode's, the one that is nearest to reading on the calibration queries
 
@@ -147,6 +149,23 @@ class View:
         found = [self.one(task=task, seed=seed, **labels) for task, seed in places]
         known = [one.mean(0) for one in found if one is not None]
         return np.mean(known, axis=0) if known else np.empty(0)
+
+    def overlaps(
+        self, init: str, rate: float, rank: int, side: str, patch: str | None = None, null: str | None = None
+    ) -> Values:
+        """How much of a subspace is shared, mean over layers: a value an episode."""
+
+        def value(task: str, seed: int) -> np.ndarray | None:
+            labels = {"quantity": "overlap", "patch": patch, "rate": rate, "null": null}
+            found = self.one(init=init, task=task, seed=seed, **labels)
+            place = self.spec.ranks.index(rank), SIDES.index(side)
+            return None if found is None else found[place[0], :, place[1]].mean(keepdims=True)
+
+        return self.values(value)
+
+    def depths(self) -> list[tuple[int, int]]:
+        """The first and last layers of the parts of the stack in which patches were written."""
+        return sorted({(one.labels["first"], one.labels["last"]) for one in self.study.arrays(layers="alone")})  # type: ignore[misc]
 
     # estimates
 

@@ -1,0 +1,126 @@
+"""Whether the heads that carry training's effect are those that carry reading's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from iclgd.labs.causal.tables import NULLS, shown
+from iclgd.labs.causal.view import View, mean, shares_of
+from iclgd.metrics.differences import Difference, difference, holm
+from iclgd.metrics.margins import over_episodes
+from iclgd.report.numbers import Number
+from iclgd.report.numbers import number as plain
+from iclgd.report.page import Entry, Table
+
+Shares = np.ndarray  # (layer, head)
+CHOSEN_ON, MEASURED_ON = slice(0, None, 2), slice(1, None, 2)  # queries
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Heads of reading and of training, put into the zero-shot run one by one."""
+
+    view: View
+
+    # the same heads?
+
+    def correlation(self, rate: float, null: str | None = None) -> np.ndarray:
+        """Spearman's, over heads, of what reading's and training's carry: (task, seed, 1)."""
+
+        def value(one: Shares, two: Shares) -> float:
+            return float(stats.spearmanr(one.ravel(), two.ravel())[0])
+
+        return self._of_both(rate, null, value)
+
+    def common(self, rate: float, null: str | None = None) -> np.ndarray:
+        """How many of the foremost heads of one are among the foremost of the other, as a share."""
+
+        def value(one: Shares, two: Shares) -> float:
+            first, second = (foremost(shares, self.view.spec.heads) for shares in (one, two))
+            return float((first & second).sum() / first.sum())
+
+        return self._of_both(rate, null, value)
+
+    def _of_both(self, rate: float, null: str | None, value: Callable[[Shares, Shares], float]) -> np.ndarray:
+        def of_episode(task: str, seed: int) -> np.ndarray | None:
+            one, two = (shares_of(self.view.head_runs(task, seed, *which)) for which in ((), (rate, null)))
+            return None if one is None or two is None else np.array([value(one, two)])
+
+        return over_episodes(self.view.spec.task, self.view.spec.seeds, of_episode)
+
+    def together(self, rate: float | None = None, null: str | None = None) -> np.ndarray:
+        """The sum of what the foremost heads carry: chosen on every other query, measured on the rest."""
+
+        def of_episode(task: str, seed: int) -> np.ndarray | None:
+            runs = self.view.head_runs(task, seed, rate, null)
+            chosen, measured = (shares_of(runs, queries) for queries in (CHOSEN_ON, MEASURED_ON))
+            if chosen is None or measured is None:
+                return None
+            return np.array([measured[foremost(chosen, self.view.spec.heads)].sum()])
+
+        return over_episodes(self.view.spec.task, self.view.spec.seeds, of_episode)
+
+    def above(self, rate: float) -> dict[str, Difference]:
+        """The correlation less what each null gives, by its title; corrected for all of them (Holm)."""
+        own, nulls = self.correlation(rate), {title: self.correlation(rate, null) for null, title in NULLS.items()}
+        known = {title: one for title, one in nulls.items() if np.isfinite(one).any()}
+        return dict(zip(known, holm([difference(own, one) for one in known.values()]), strict=True))
+
+    # what is shown
+
+    def table(self) -> Table:
+        header = ["", "rank correlation with icl's", "less the null's", "p (Holm)", "foremost in common", "they carry"]
+        rows: list[list[Entry]] = [["icl", *[""] * 4, shown(mean(self.together()))]]
+        for rate in self.view.spec.rates:
+            apart = self.above(rate)
+            for null, title in ((None, f"gd {rate:g}"), *NULLS.items()):
+                less: list[Entry] = ["", ""]
+                if null is not None and title in apart:
+                    one = apart[title]
+                    less = [shown(one.estimate), "n/a" if np.isnan(one.corrected) else plain(one.corrected)]
+                found = [mean(values(rate, null)) for values in (self.correlation, self.common, self.together)]
+                first, *rest = map(shown, found)
+                rows.append([title if null is None else f"  {title}", first, *less, *rest])
+        return Table(header, rows)
+
+    def listed(self) -> Table:
+        """The heads that carry most of training's effect, in the mean over episodes, with reading's beside."""
+        rows: list[list[Entry]] = []
+        for rate in self.view.spec.rates:
+            episodes = [(task, seed) for task in self.view.spec.task for seed in self.view.spec.seeds]
+            which: tuple[dict[str, Any], ...] = ({"rate": rate}, {"rate": rate, "of": "icl"}, {})
+            three = [[shares_of(self.view.head_runs(*place, **one)) for one in which] for place in episodes]
+            known = [one for one in three if all(part is not None for part in one)]
+            if not known:
+                continue
+            own, of_reading, reading = (np.mean([one[i] for one in known], 0) for i in range(3))  # type: ignore[arg-type]
+            for place in np.argsort(-own.ravel())[: self.view.spec.heads]:
+                at = divmod(int(place), own.shape[1])
+                numbers = [Number(float(shares[at])) for shares in (own, of_reading, reading)]
+                rows.append([f"gd {rate:g}: layer {at[0]}, head {at[1]}", *numbers])
+        return Table(["head", "carries of gd's effect", "of icl's effect", "icl's head, of icl's"], rows)
+
+    def said(self, rate: float) -> str:
+        """Whether they are the same heads, no surer than beside the highest null that is not below."""
+        own = mean(self.correlation(rate))
+        if np.isnan(own.mean):
+            return ""
+        apart = self.above(rate)
+        given = {title: mean(self.correlation(rate, null)) for null, title in NULLS.items() if title in apart}
+        level = {title: one for title, one in given.items() if apart[title].verdict != "above"}
+        nearest = max(level or given, key=lambda title: given[title].mean)
+        than = "not shown to be more than" if level else "more than"
+        return (
+            f"Over single heads, what training carries of its effect and reading of its own have a rank correlation of "
+            f"{shown(own)}, {than} the {shown(given[nearest])} of the nearest null, {nearest}."
+        )
+
+
+def foremost(shares: Shares, count: int) -> np.ndarray:
+    """Where the largest ones are."""
+    chosen = np.zeros(shares.size, dtype=bool)
+    chosen[np.argsort(-shares.ravel(), kind="stable")[:count]] = True
+    return chosen.reshape(shares.shape)

@@ -1,0 +1,195 @@
+"""Whether training's heads are reading's: on results that were made up, and on tiny models."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from little_causal import asked, ground_of, ran, scores
+from planted_causal import AT, HEADS, LAYERS, SHUFFLED, Plant, margins, planted
+from scipy import stats
+
+from iclgd.labs.causal.answer import answer
+from iclgd.labs.causal.ground import random_update
+from iclgd.labs.causal.heads import Heads, foremost
+from iclgd.labs.causal.view import shares_of
+from iclgd.learners.descent import GradientDescent
+from iclgd.metrics.margins import effect, recovered
+from tiny import tiny_subject
+
+ALL = LAYERS * HEADS
+
+
+def with_heads(**trained) -> Plant:
+    plant = Plant()
+    plant.trained |= {{"own": None, "other": "other query"}.get(name, name): one for name, one in trained.items()}
+    return plant
+
+
+# what is planted
+
+
+def test_shares_of_all_heads_at_once_are_the_mean_of_what_each_recovers():
+    random = np.random.default_rng(0)
+    found, zero, end = (random.standard_normal(shape) for shape in ((3, 2, 7, 4), (7, 4), (7, 4)))
+    for queries in (slice(None), slice(1, None, 2)):
+        expected = [
+            [recovered(effect(one, zero)[queries], effect(end, zero)[queries], False).mean() for one in row]
+            for row in found
+        ]
+        np.testing.assert_allclose(shares_of((found, zero, end), queries), expected, atol=1e-12)
+    assert np.isnan(shares_of((found, zero, zero))).all()
+
+
+def test_heads_that_carry_both_effects_alike_have_a_rank_correlation_of_one():
+    found = Heads(planted(seeds=3))
+    np.testing.assert_allclose(found.correlation(0.01), np.ones((1, 3, 1)))
+    np.testing.assert_allclose(found.correlation(0.01, "random"), -np.ones((1, 3, 1)))
+    expected = stats.spearmanr(np.arange(ALL), SHUFFLED)[0]
+    np.testing.assert_allclose(found.correlation(0.01, "other query"), np.full((1, 3, 1), expected))
+
+
+def test_training_is_measured_by_its_own_effect_and_by_reading_s():
+    """Training goes half of reading's way, so that its heads carry half as much of it."""
+    view = planted(seeds=2)
+    own, along = (shares_of(view.head_runs("sentiment", 0, 0.01, of=of)) for of in ("gd", "icl"))
+    np.testing.assert_allclose(own.ravel(), np.arange(ALL) / 100, atol=1e-12)
+    np.testing.assert_allclose(along, own / 2, rtol=0.05)
+    table = Heads(view).listed()
+    assert [str(entry) for entry in table.rows[0]][:2] == ["gd 0.01: layer 3, head 2", ".110"]
+    assert str(table.rows[0][2]) in (".055", ".056", ".054")
+    assert str(table.rows[0][3]) == ".110"
+    assert len(table.rows) == 10
+
+
+def test_foremost_heads_in_common_are_counted():
+    trained = np.zeros(ALL)
+    trained[[ALL - 1, 0, 1]] = (0.5, 0.4, 0.3)  # one of the three is among reading's
+    found = Heads(planted(with_heads(own=trained), seeds=2, heads=3))
+    np.testing.assert_allclose(found.common(0.01), np.full((1, 2, 1), 1 / 3))
+    np.testing.assert_allclose(found.common(0.01, "random"), 0)
+
+
+def test_the_foremost_are_the_largest_and_no_more_than_there_are():
+    shares = np.array([[0.1, -0.9, 0.3], [0.2, 0.0, 0.3]])
+    assert foremost(shares, 2).tolist() == [[False, False, True], [False, False, True]]
+    assert foremost(shares, 3).tolist() == [[False, False, True], [True, False, True]]
+    assert foremost(shares, 99).all()
+
+
+def test_what_the_foremost_carry_is_not_measured_on_the_queries_that_chose_them():
+    """A head that moves every other query alone is chosen on these, and carries nothing on the rest."""
+
+    class Chance(Plant):
+        def _trained_heads(self, seed):
+            for one in super()._trained_heads(seed):
+                values = np.broadcast_to(margins(AT["zero-shot"], seed), one.values.shape).copy()
+                values[2, 1, ::2] = margins(AT["gd"], seed)[::2]
+                yield replace(one, values=values)
+
+    found = Heads(planted(Chance(), seeds=2, heads=1))
+    np.testing.assert_allclose(found.together(0.01), 0, atol=1e-12)
+    honest = Heads(planted(seeds=2, heads=2))
+    np.testing.assert_allclose(honest.together(0.01), 0.11 + 0.10)
+    np.testing.assert_allclose(honest.together(), 0.11 + 0.10)
+
+
+def test_the_table_has_reading_training_and_the_nulls_of_training_with_differences():
+    found = Heads(planted(seeds=3, rates="0.01,0.1")).table()
+    names = [str(row[0]).strip() for row in found.rows]
+    assert names == [
+        "icl", "gd 0.01", "another query's update", "random, as long", "gd 0.1", "another query's update",
+        "random, as long",
+    ]  # fmt: skip
+    assert [str(entry) for entry in found.rows[1]][1:4] == ["1.00 [1.00 1.00]", "", ""]
+    assert str(found.rows[3][1]).startswith("-1.00")
+    assert str(found.rows[3][2]).startswith("2.00")
+
+
+@pytest.mark.parametrize(
+    "other, says",
+    [(SHUFFLED / 100, ", more than the "), (np.arange(ALL) / 100, ", not shown to be more than the 1.00 [1.00 1.00]")],
+)
+def test_the_answer_is_no_surer_than_beside_the_nearest_null(other, says):
+    found = Heads(planted(with_heads(other=other), seeds=3)).said(0.01)
+    assert says in found
+    assert found.endswith("of the nearest null, another query's update.")
+    assert found in answer(planted(with_heads(other=other), seeds=3))
+
+
+def test_one_draw_decides_nothing_and_training_that_diverged_has_no_heads():
+    assert "not shown to be more than" in Heads(planted(seeds=1)).said(0.01)
+    plant = Plant()
+    plant.diverged = True
+    view = planted(plant)
+    assert Heads(view).said(0.01) == ""
+    assert Heads(view).listed().rows == []
+    assert [str(entry) for entry in Heads(view).table().rows[1]][1:] == ["n/a", "", "", "n/a", "n/a"]
+
+
+# on a model
+
+
+@pytest.fixture(scope="module")
+def swaps(tasks):
+    return ran(tiny_subject("llama"), tasks, "swaps")
+
+
+def by_head(result, null=None) -> np.ndarray:
+    (found,) = result.select(quantity="scores", source="gd", into="zero-shot", site="heads", null=null)
+    return found.values
+
+
+def test_training_s_head_in_the_zero_shot_run_is_what_a_hook_does(tasks, swaps):
+    """The output of layer 1's head 2 in the finetuned model, put before the output projection of the base model."""
+    subject = tiny_subject("llama")
+    prompts, seen = ground_of(subject, tasks).prompts, []
+    with GradientDescent(rate=0.3).learn(subject, prompts):
+        handle = subject.layout.outs[1].register_forward_pre_hook(lambda _m, args: seen.append(args[0][0, -1].clone()))
+        for query in prompts.queries:
+            subject.own_logits(subject.tensor([prompts.bos + query]))
+        handle.remove()
+    words = [label[0] for label in prompts.labels]
+    for i, query in enumerate(prompts.queries):
+
+        def put(_module, args, value=seen[i]):
+            given = args[0].clone()
+            given[:, -1, 16:24] = value[16:24]
+            return (given, *args[1:])
+
+        handle = subject.layout.outs[1].register_forward_pre_hook(put)
+        logits = subject.own_logits(subject.tensor([prompts.bos + query]))[0, -1]
+        handle.remove()
+        np.testing.assert_allclose(by_head(swaps)[1, 2, i], logits.log_softmax(-1)[words], atol=1e-4)
+
+
+def test_where_one_head_writes_its_share_is_the_layer_s_for_training_too(tasks):
+    subject = tiny_subject("llama")
+    with torch.no_grad():
+        for out in subject.layout.outs:
+            out.weight[:, 8:] = 0
+    found = ran(subject, tasks, "swaps")
+    for null in (None, "other query"):
+        layers = scores(found, source="gd", into="zero-shot", site="attention", null=null)
+        np.testing.assert_allclose(by_head(found, null)[:, 0], layers, atol=1e-5)
+    np.testing.assert_allclose(
+        by_head(found)[:, 1:], np.broadcast_to(scores(found, run="zero-shot"), (3, 3, 5, 2)), atol=1e-5
+    )
+
+
+def test_nulls_of_heads_are_other_numbers(swaps):
+    own = by_head(swaps)
+    assert own.shape == (3, 4, 5, 2)
+    for null in ("other query", "random"):
+        assert np.abs(by_head(swaps, null) - own).max() > 1e-3
+
+
+def test_a_random_update_is_as_long_head_by_head():
+    into, source = torch.randn(4, 3, 8, dtype=torch.float64), torch.randn(4, 3, 8, dtype=torch.float64)
+    found = (random_update(into, source, 0, heads=4) - into).unflatten(-1, (4, 2))
+    torch.testing.assert_close(found.norm(dim=-1), (source - into).unflatten(-1, (4, 2)).norm(dim=-1))
+
+
+def test_only_the_first_weights_have_training_s_heads(tasks):
+    cells = [cell for cell in asked(tasks, init="trained,random").cells() if cell.labels["part"] == "swaps"]
+    assert {cell.labels["init"]: cell.spec.heads for cell in cells} == {"trained": True, "random": False}
