@@ -72,3 +72,8 @@ class Size(Number):
 
     def written(self, value: float) -> str:
         return significant(value, self.digits)
+
+
+def p_value(value: float) -> str:
+    """`.030`, `< .001`, or `n/a`."""
+    return "n/a" if math.isnan(value) else "< .001" if value < 0.001 else number(value)

@@ -12,6 +12,7 @@ from scipy import stats
 from iclgd.labs.causal.answer import answer
 from iclgd.labs.causal.ground import random_update
 from iclgd.labs.causal.heads import Heads, foremost
+from iclgd.labs.causal.sets import put_in
 from iclgd.labs.causal.view import shares_of
 from iclgd.learners.descent import GradientDescent
 from iclgd.metrics.margins import effect, recovered
@@ -182,6 +183,20 @@ def test_nulls_of_heads_are_other_numbers(swaps):
     assert own.shape == (3, 4, 5, 2)
     for null in ("other query", "random"):
         assert np.abs(by_head(swaps, null) - own).max() > 1e-3
+
+
+def test_nulls_of_heads_are_put_in_as_training_s_own_are(tasks, swaps):
+    """Another query's update on top of this query's own heads; a random one as long as each head's."""
+    ground = ground_of(tiny_subject("llama"), tasks)
+    with ground.trained(0.3) as (_, _, tuned):
+        theirs = tuned.heads
+    ours = ground.read("zero-shot")[1].heads
+    expected = {
+        "other query": ours + (theirs - ours).roll(1, 0),
+        "random": random_update(ours, theirs, ground.seed, heads=4),
+    }
+    for null, values in expected.items():
+        np.testing.assert_allclose(by_head(swaps, null), put_in(ground, "", values), atol=1e-5)
 
 
 def test_a_random_update_is_as_long_head_by_head():

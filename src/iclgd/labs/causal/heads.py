@@ -11,8 +11,7 @@ from iclgd.labs.causal.tables import NULLS, shown
 from iclgd.labs.causal.view import View, mean, shares_of
 from iclgd.metrics.differences import Difference, difference, holm
 from iclgd.metrics.margins import over_episodes
-from iclgd.report.numbers import Number
-from iclgd.report.numbers import number as plain
+from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
 
 Shares = np.ndarray  # (layer, head)
@@ -72,7 +71,7 @@ class Heads:
     # what is shown
 
     def table(self) -> Table:
-        header = ["", "rank correlation with icl's", "less the null's", "p (Holm)", "foremost in common", "they carry"]
+        header = ["", "rank correlation", "less the null's", "p (Holm)", "in common", "they carry"]
         rows: list[list[Entry]] = [["icl", *[""] * 4, shown(mean(self.together()))]]
         for rate in self.view.spec.rates:
             apart = self.above(rate)
@@ -80,7 +79,7 @@ class Heads:
                 less: list[Entry] = ["", ""]
                 if null is not None and title in apart:
                     one = apart[title]
-                    less = [shown(one.estimate), "n/a" if np.isnan(one.corrected) else plain(one.corrected)]
+                    less = [shown(one.estimate), p_value(one.corrected)]
                 found = [mean(values(rate, null)) for values in (self.correlation, self.common, self.together)]
                 first, *rest = map(shown, found)
                 rows.append([title if null is None else f"  {title}", first, *less, *rest])
@@ -101,7 +100,7 @@ class Heads:
                 at = divmod(int(place), own.shape[1])
                 numbers = [Number(float(shares[at])) for shares in (own, of_reading, reading)]
                 rows.append([f"gd {rate:g}: layer {at[0]}, head {at[1]}", *numbers])
-        return Table(["head", "carries of gd's effect", "of icl's effect", "icl's head, of icl's"], rows)
+        return Table(["head", "of gd's effect", "of icl's effect", "icl's own"], rows)
 
     def said(self, rate: float) -> str:
         """Whether they are the same heads, no surer than beside the highest null that is not below."""

@@ -33,7 +33,10 @@ BOTH = (
     "foremost heads of either, the share that both have{chance}. They carry: the sum of the single shares of the "
     "foremost heads, chosen on every other query and measured on the rest."
 )
-LISTED = "The heads that carry most of training's effect, in the mean over draws; chosen after the fact."
+LISTED = (
+    "The heads that carry most of training's effect, in the mean over draws and chosen after the fact; how much of "
+    "reading's effect the same outputs carry; and how much of it reading's own output of that head does."
+)
 ABLATED = (
     "The foremost heads by each score give their mean over another task's prompt, at every token, also while the "
     "demonstrations are read. Effect left: reading's effect without these heads, of that with all. Random: as many "

@@ -11,8 +11,7 @@ from iclgd.labs.implicit.view import CHOSEN, WHOLE, Values, View, mean, number, 
 from iclgd.metrics.crossed import Bounds
 from iclgd.metrics.differences import Difference, difference, holm
 from iclgd.metrics.estimates import COSINE
-from iclgd.report.numbers import Number
-from iclgd.report.numbers import number as plain
+from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
 
 AGREES, MISSED, RECOVERED, ACCURACY = "agrees with icl", "margins missed", "margins recovered", "accuracy"
@@ -66,7 +65,7 @@ class Against:
         rows: list[list[Entry]] = []
         for name, one in self.differences.items():
             levels = [number(shares(x) if _bounds(name) else mean(x)) for x in self.pairs[name]]
-            rows.append([name, *levels, number(one.estimate), _p(one.corrected), one.verdict])
+            rows.append([name, *levels, number(one.estimate), p_value(one.corrected), one.verdict])
         return Table(["", "matrix", "gd", "matrix − gd", "p (Holm)", "matrix is"], rows)
 
     @property
@@ -104,12 +103,8 @@ class Against:
     def _pair(self, name: str) -> str:
         one, two = (Number(mean(values).mean, digits=2) for values in self.pairs[name])
         apart = self.differences[name]
-        return f"{one} against {two} (difference {number(apart.estimate)}, p {_p(apart.corrected)})"
+        return f"{one} against {two} (difference {number(apart.estimate)}, p {p_value(apart.corrected)})"
 
 
 def _bounds(name: str) -> Bounds | None:
     return COSINE if name in (AGREES, ACCURACY) else None  # of a difference of shares
-
-
-def _p(value: float) -> str:
-    return "n/a" if value != value else "< .001" if value < 0.001 else plain(value)

@@ -12,7 +12,7 @@ from iclgd.metrics.estimates import COSINE, Estimate, estimate
 from iclgd.nulls.reading import Filler, ReadWrongLabels
 from iclgd.nulls.trained import OtherDemos, OtherTask, ShuffledLabels, WrongLabels
 from iclgd.nulls.untrained import WeightNoise
-from iclgd.report.numbers import number as plain
+from iclgd.report.numbers import p_value
 from iclgd.report.page import Entry, Table
 
 NULLS = {
@@ -74,9 +74,9 @@ class Beside:
         rows: list[list[Entry]] = []
         for (quantity, patch, title), one in self.differences.items():
             part = "" if quantity == "cosine" else ", labels' part"
-            p = "n/a" if one.corrected != one.corrected else plain(one.corrected)
-            rows.append([f"{PATCHES[patch]}{part} − {title}", number(one.estimate, 3), p, one.verdict])
-        return Table(["", "cosine less the null's", "p (Holm)", "first is"], rows)
+            name = f"{PATCHES[patch]}{part} − {title}"
+            rows.append([name, number(one.estimate, 3), p_value(one.corrected), one.verdict])
+        return Table(["", "difference", "p (Holm)", "first is"], rows)
 
     def level(self) -> dict[str, Estimate]:
         """The nulls that the patch for all queries is not shown to be above, with what they give."""

@@ -37,8 +37,8 @@ ALIKE = (
     "noise in the place of training, or patches of another reading in the place of reading's."
 )
 BESIDE = (
-    "What each is above, on the same draws, at the rate whose update is most alike to the patch for all queries; "
-    "p-values corrected for all rows (Holm)."
+    "Cosines less those of every null, on the same draws, at the rate whose update is most alike to the patch for all "
+    "queries; p-values corrected for all rows (Holm)."
 )
 OVERLAPS = (
     "‖UᵀV‖² / r of the first r singular directions of one matrix for all and of training: 1 is the same space. Own "
@@ -70,7 +70,7 @@ def page(study: Study) -> Page:
         Section("One patch for all queries", CURVE, tables.curve(view)),
         Section("By depth", DEPTH, tables.depth(view), figure=Drawing("depth", partial(figures.draw_depth, view))),
         Section("What labels change", LABELS, tables.labels_made(view)),
-        Section("The same matrices, trained", ALIKE, tables.alike(view), brief=True),
+        Section("The same matrices, trained", ALIKE, tables.alike(view)),
         Section("Beside its nulls", BESIDE, Beside(view).table()),
         Section("By layer", BY_LAYER, figure=Drawing("layers", partial(figures.draw_layers, view))),
         Section("The same directions", OVERLAPS, tables.overlaps(view)),
