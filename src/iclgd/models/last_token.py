@@ -20,7 +20,7 @@ from iclgd.prompts import Ids
 
 Site = Literal["heads", "attention", "blocks"]
 SITES: tuple[Site, ...] = ("heads", "attention", "blocks")
-AT_ONCE = 256  # edits in one batch: each is a token, but has a row of the vocabulary
+AT_ONCE = 512  # edits in one batch: each is a token, but has a row of the vocabulary
 
 
 @dataclass(frozen=True)
