@@ -15,6 +15,7 @@ from iclgd.learners.prompted import InContext
 from iclgd.looked import looked, looked_after
 from iclgd.metrics.compared import Compared, Metric, am_delta
 from iclgd.metrics.prediction import rec2ftp
+from iclgd.models.budget import MOST
 from iclgd.models.changes import change_cosines, change_norms
 from iclgd.models.traces import Trace
 from iclgd.prompts import POSITIONS
@@ -22,7 +23,6 @@ from iclgd.results import Array, Result, array
 from iclgd.tools import Tools
 
 WHERE = {"position": POSITIONS}
-USUAL_BATCH = 1024  # tokens
 
 
 def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
@@ -94,7 +94,7 @@ def bench_of(spec: CompareCell, tools: Tools) -> Bench:
     def make() -> Bench:
         subject, episode = tools.subject(spec.model), tools.episode(spec.task, spec.episode)
         short = tools.budget < 1 and spec.batch_tokens is None  # memory ran out before, at what was found by itself
-        batch = USUAL_BATCH if short else spec.batch_tokens
+        batch = MOST.get(subject.device.type, MOST["cpu"]) if short else spec.batch_tokens
         lent = (tools.episode, tools.progress, None if batch is None else tools.within(batch))
         return Bench(subject, episode, spec.prompt, spec.episode.seed, *lent)
 
