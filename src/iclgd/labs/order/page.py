@@ -143,9 +143,9 @@ def answer(study: Study) -> str:
                 by = over_rounding(measure(study, name, init)).middle
                 told.setdefault(TOLD[gap.verdict], []).append(f"{name} ({by})")
         parts += [f"{moves} " + "; ".join(f"{how}: {', '.join(those)}" for how, those in told.items())] if told else []
-    for other in _spec(study).init[1:]:
-        by_much = over_rounding(spread_of_updates(study, "icl", other))
-        parts.append(f"With {other} weights reading moves its update by {by_much}")
+    for untrained in _spec(study).init[1:]:
+        by_much = over_rounding(spread_of_updates(study, "icl", untrained))
+        parts.append(f"With {untrained} weights reading moves its update by {by_much}")
     note = "" if len(_spec(study).seeds) > 1 else " One draw: intervals are over queries alone."
     return ". ".join(parts) + "." + note
 
