@@ -14,7 +14,11 @@ from iclgd.report.page import Entry, Page, Section, Table
 from iclgd.report.what import what
 from iclgd.study import Study
 
-TOLD = {"below": "less than reading", "above": "more than reading", "undecided": "not told apart from reading"}
+TOLD = {
+    "below": "less than reading",
+    "above": "more than reading",
+    "undecided": "by what is not told apart from reading",
+}
 ROUNDING = 1e-9  # a spread below it is none
 
 
@@ -142,7 +146,9 @@ def answer(study: Study) -> str:
             if other is measure:
                 by = over_rounding(measure(study, name, init)).middle
                 told.setdefault(TOLD[gap.verdict], []).append(f"{name} ({by})")
-        parts += [f"{moves} " + "; ".join(f"{how}: {', '.join(those)}" for how, those in told.items())] if told else []
+        parts += (
+            [f"{moves} " + "; ".join(f"{how} with {', '.join(those)}" for how, those in told.items())] if told else []
+        )
     for untrained in _spec(study).init[1:]:
         by_much = over_rounding(spread_of_updates(study, "icl", untrained))
         parts.append(f"With {untrained} weights reading moves its update by {by_much}")
