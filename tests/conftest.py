@@ -11,7 +11,7 @@ import shape_checks
 
 shape_checks.install()
 
-from iclgd.errors import Refusal  # noqa: E402
+from iclgd.errors import Refusal  # noqa: E402  after the checks of shapes are installed
 
 torch.set_num_threads(1)
 # Files that take longest come first, so that none of several workers is left alone with one at the end.

@@ -1,5 +1,6 @@
 """One page over all runs: every study with its answer and a link; nobody else's page is touched."""
 
+import json
 from pathlib import Path
 
 from iclgd.cli import main
@@ -17,6 +18,16 @@ def test_a_run_among_the_runs_is_listed_with_its_answer(tmp_path, monkeypatch, c
     (row,) = overview(Path("runs")).table("Studies").rows
     assert row[2] == "languages sample"
     assert row[1] in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_of_a_long_answer_the_first_sentence_is_listed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    main([*WORDS, "--out", "runs/mine"])
+    record = json.loads(Path("runs/mine/study.json").read_text())
+    record["answer"] = "The first is .5 [.4 .6]. The second is another."
+    Path("runs/mine/study.json").write_text(json.dumps(record))
+    (row,) = overview(Path("runs")).table("Studies").rows
+    assert row[1] == "The first is .5 [.4 .6]."
 
 
 def test_a_run_elsewhere_and_somebody_elses_page_are_left_alone(tmp_path, monkeypatch):

@@ -45,7 +45,7 @@ def train_ahead(wanted: Sequence[Wanted]) -> None:
         return
     bench = next(iter(todo.values())).bench
     bench.progress(f"training {len(todo)} at once" if len(todo) > 1 else "training", 0)
-    jobs = [Job(one.learner, one.demos, vectors=one.what == OWN) for one in todo.values()]  # type: ignore[arg-type]
+    jobs = [Job(one.learner, one.demos, vectors=one.what == OWN) for one in todo.values()]  # type: ignore[arg-type]  # all descend
     for one, trained in zip(
         todo.values(), train_together(bench.subject, jobs, lambda what: bench.progress(what, 0)), strict=True
     ):

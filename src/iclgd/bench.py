@@ -211,12 +211,12 @@ class Bench:
         todo = {name: waiting for name, waiting in (self._floors | {what: learner}).items() if name not in self._wide}
         with self.subject.in_precision(WIDER[self.subject.dtype]) as widening:
             able = [name for name, waiting in todo.items() if trains_together(waiting)]
-            jobs = [Job(todo[name], self.prompts, vectors=False) for name in able]  # type: ignore[arg-type]
+            jobs = [Job(todo[name], self.prompts, vectors=False) for name in able]  # type: ignore[arg-type]  # able: they descend
             trained = dict(zip(able, train_together(self.subject, jobs, self._note), strict=True))
             for name, waiting in ({"zero-shot": ZeroShot()} | todo).items():
                 if name not in self._wide:
                     few = {"queries": FLOOR_QUERIES, "trained": trained.get(name)}
-                    self._wide[name] = self.run(f"{name}, wider", waiting, **few).trace  # type: ignore[arg-type]
+                    self._wide[name] = self.run(f"{name}, wider", waiting, **few).trace  # type: ignore[arg-type]  # a mixed dict
         self._narrow |= widening.narrow
         return self._narrow
 

@@ -31,7 +31,7 @@ def lab_function(name: str) -> "Callable[..., Study] | None":
     spec = LABS[lab].spec
     call.__name__, call.__doc__ = name, _documented(spec)
     fields = {**{field: info.default for field, info in spec.model_fields.items()}, **FRAME}
-    call.__signature__ = Signature(  # type: ignore[attr-defined]
+    call.__signature__ = Signature(  # type: ignore[attr-defined]  # what help() shows
         [Parameter(field, Parameter.KEYWORD_ONLY, default=default) for field, default in fields.items()],
         return_annotation=Study,
     )

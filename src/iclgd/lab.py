@@ -7,7 +7,7 @@ in the frame, and knows no lab by name.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import model_validator
 
@@ -46,6 +46,9 @@ class LabSpec(Spec):
         return ""
 
 
+Asked = TypeVar("Asked", bound=Spec)
+
+
 @dataclass(frozen=True)
 class Cell:
     """One unit of work: the lab that runs it, everything that changes its numbers, and where they stand in a study.
@@ -61,6 +64,11 @@ class Cell:
     def key(self, identity: Mapping[str, Any], version: int) -> str:
         """The cell's name: its lab with its version, its spec, and what the spec only points to (weights, data)."""
         return key({"lab": self.lab, "version": version, "spec": self.spec.keyed(), "identity": dict(identity)})
+
+    def asks(self, kind: type[Asked]) -> Asked:
+        """The spec, which its lab knows to be of a kind."""
+        assert isinstance(self.spec, kind)
+        return self.spec
 
     @property
     def called(self) -> str:

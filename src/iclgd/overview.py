@@ -8,6 +8,7 @@ from typing import Any
 
 from iclgd.errors import Refusal
 from iclgd.files import write_over
+from iclgd.report.html import opening
 from iclgd.report.numbers import counted
 from iclgd.report.page import Link, Page, Section, Table
 from iclgd.report.widgets import CHARTS, WEB, Widget
@@ -36,8 +37,8 @@ def overview(folder: Path) -> Page:
     for place, record in records.items():
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime((place / RECORD).stat().st_mtime))
         lab = record.get("lab") or ("grid" if "grid" in record else "")
-        said = record.get("answer") or record.get("what") or ""
-        rows.append([Link(place.name, f"{place.name}/{INDEX}"), str(said), str(lab), when])
+        said = str(record.get("answer") or record.get("what") or "")
+        rows.append([Link(place.name, f"{place.name}/{INDEX}"), opening(said)[0], str(lab), when])
     table = Table(["study", "answer", "lab", "written (UTC)"], rows)
     sections = [Section("Studies", READ, table, brief=True)]
     studies = {place: record for place, record in records.items() if "lab" in record}

@@ -166,7 +166,7 @@ def absolute_name(name: str) -> str:
 
 def _first_line(thing: object) -> str:
     """The first line of the docstring of a class or function, or of what a thing was made from."""
-    own = inspect.unwrap(thing) if callable(thing) or hasattr(thing, "__wrapped__") else None  # type: ignore[arg-type]
+    own = inspect.unwrap(thing) if callable(thing) or hasattr(thing, "__wrapped__") else None  # type: ignore[arg-type]  # has it
     return (getattr(own, "__doc__", None) or "").strip().split("\n")[0]
 
 

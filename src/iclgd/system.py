@@ -37,7 +37,7 @@ def alive(process: int) -> bool:
     if WINDOWS:  # where os.kill(…, 0) would be Ctrl-C
         import ctypes
 
-        kernel: Any = ctypes.windll.kernel32  # type: ignore[attr-defined]
+        kernel: Any = ctypes.windll.kernel32  # type: ignore[attr-defined]  # of Windows alone
         query, still = 0x1000, 259
         handle, code = kernel.OpenProcess(query, False, process), ctypes.c_ulong()
         known = bool(handle) and bool(kernel.GetExitCodeProcess(handle, ctypes.byref(code)))

@@ -44,6 +44,7 @@ def alone(place, tmp_path_factory, monkeypatch):
     for name in ("ICLGD_DATA", "ICLGD_STORE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("iclgd.report.terminal.EVERY", 60.0)  # no line of progress, however busy the machine is
     return place
 
 

@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from little_grid import drawn
+from little_grid import PARTS, drawn
 from watching import started
 
 import iclgd
@@ -63,7 +63,10 @@ def test_verifying_says_how_far_numbers_are_and_fails_only_beyond_the_tolerance(
     assert run(capsys, "study", "verify", "mine.yaml", "--tolerance", "1e-5")[0] == 1
     code, out, _ = run(capsys, "study", "verify", "mine.yaml", "--tolerance", "1e-5", "--json")
     assert code == 1
-    assert {one["verdict"] for one in json.loads(out)["cells"]} == {"different"}
+    cells = json.loads(out)["cells"]
+    assert {one["verdict"] for one in cells} == {"different"}
+    assert all(one["part"] in PARTS for one in cells)  # cells of parts may have the same labels
+    assert len({(one["part"], one["seed"]) for one in cells}) == len(cells) == 5
 
 
 SLOW = """

@@ -29,6 +29,16 @@ def _asked(url: str, path: Path, faults: list[str]) -> None:
         faults.append(f"asked for {url}")
 
 
+def cut(page: Any) -> list[str]:
+    """Places of sections that are wider than their room: what stands out of them is cut off."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll("main > section")].filter((section) => {
+          section.style.contentVisibility = "visible"; // laid out, though it is far from the window
+          return section.scrollWidth > section.clientWidth + 1;
+        }).map((section) => section.id)"""
+    )
+
+
 def faults_of(browser: Any, path: Path) -> list[str]:
     """What axe finds wrong with a page; colours are looked at in the dark, too."""
     from axe_playwright_python.sync_playwright import Axe

@@ -21,6 +21,21 @@ def test_a_tables_numbers_are_dots_by_column_and_rows_set_in_are_nulls():
     assert found["values"] == [0.5, 0.1]
     assert (found["limited"], found["low"], found["high"]) == ([0], [0.4], [0.6])
     assert found["choose"] == {}
+    assert found["x"] == "cosine"
+
+
+def test_a_learner_has_its_colour_whatever_is_said_of_it():
+    names = [
+        "gd 0.001",
+        "gd 0.001, all at once",
+        "lcgd 0.001 target=label",
+        "gd target=label 0.1",
+        "gd++ ×2 untied 1",
+        "b",
+    ]
+    found = picture(Table(["", "n"], [[name, Number(1.0)] for name in names])).data
+    learners = [found["names"]["learner"][code] for code in found["codes"]["learner"]]
+    assert learners == ["gd", "gd", "lcgd", "gd target=label", "gd++", ""]
 
 
 def test_a_table_with_fewer_than_two_numbers_has_no_picture():

@@ -1,7 +1,7 @@
 """The page of every lab, made by running it on data that is hostile: it can be used, and nothing in it runs."""
 
 import pytest
-from browsing import faults_of, opened
+from browsing import cut, faults_of, opened
 
 import iclgd
 from every_lab import SPECS
@@ -57,4 +57,5 @@ def test_the_page_of_every_lab_can_be_used_and_hostile_data_is_inert(browser, gr
         assert page.locator("main img[src=x]").count() == 0
     with opened(browser, path, width=390, dark=True) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert cut(page) == []
     assert faults_of(browser, path) == []

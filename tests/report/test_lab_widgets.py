@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from browsing import faults_of, opened
+from browsing import cut, faults_of, opened
 
 from iclgd.claims.claim import CLAIMS
 from iclgd.claims.html import page as ledger
@@ -119,6 +119,10 @@ def test_a_word_that_is_typed_takes_its_path_through_the_automaton(browser, tmp_
     assert ["member" in row and "no member" not in row for row in rows] == [*members.tolist(), False]
     assert "not in abc" in rows[-1]
     assert {str(state) for state in range(len(found.table))} <= set(drawn)
+    for width in (390, 1400):
+        with opened(browser, path, width=width) as page:
+            page.get_by_role("textbox").fill("a" * 30 + "b")
+            assert cut(page) == []
     assert faults_of(browser, path) == []
 
 

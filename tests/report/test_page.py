@@ -85,6 +85,7 @@ def test_the_glossary_has_the_words_of_the_page_and_those_that_define_them():
     assert words("Nothing of the kind.") == []
     assert "Glossary" not in Page("Risks", "", "Nothing.", []).html()
     assert words("Two queries.") == ["query"]
+    assert words("By iclgd, metrical, multitasking.") == []
     assert words("A contrast.") == ["demonstration", "query", "learner", "zero-shot", "trace", "update", "contrast"]
     assert words("A number.", low=0.05, high=0.15)[-2:] == ["seed", "95% interval"]
 

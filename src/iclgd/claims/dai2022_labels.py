@@ -94,26 +94,32 @@ claim(
     of="cosine of the contrasts of right and wrong labels, less that of a null",
     **SIX,
 )
-claim(
-    "dai2022.training-learns-labels-on-six-tasks",
-    "On the papers' six tasks training on all tokens of the demonstrations learns the labels.",
-    AUDITED,
-    Above(0.0),
-    STRONG_LABELS,
-    lambda study: right_less_wrong("0.001")(study)["all tokens"],
+
+
+def _learns(name: str, how: str, loss: str, **more: Any) -> None:
+    claim(
+        f"dai2022.{name}-on-six-tasks",
+        f"On the papers' six tasks training {how} learns the labels.",
+        AUDITED,
+        Above(0.0),
+        STRONG_LABELS,
+        lambda study: right_less_wrong("0.001")(study)[loss],
+        of="accuracy after right labels less after wrong ones",
+        **more,
+        **SIX,
+    )
+
+
+_learns(
+    "training-learns-labels",
+    "on all tokens of the demonstrations",
+    "all tokens",
     stands="open",
-    of="accuracy after right labels less after wrong ones",
     note="It holds on Gemma and is undecided on SmolLM2. It was one claim with the next until that one was decided.",
-    **SIX,
 )
-claim(
-    "dai2022.label-loss-learns-labels-on-six-tasks",
-    "On the papers' six tasks training with the loss on the labels alone learns the labels.",
-    AUDITED,
-    Above(0.0),
-    STRONG_LABELS,
-    lambda study: right_less_wrong("0.001")(study)["label"],
-    of="accuracy after right labels less after wrong ones",
+_learns(
+    "label-loss-learns-labels",
+    "with the loss on the labels alone",
+    "label",
     note="So there is something that reading could be like; that what labels change is alike is not shown.",
-    **SIX,
 )

@@ -92,7 +92,8 @@ def difference(one: dict[str, str], two: dict[str, str], position: str = "prompt
         from iclgd.labs.compare.view import NOTHING, Comparison
 
         both = [{"init": "trained"} | labels for labels in (one, two)]
-        found = Comparison(study).difference(study.spec.task, position, *both)  # type: ignore[attr-defined]
+        view = Comparison(study)
+        found = view.difference(view.spec.task, position, *both)
         return NOTHING if found is None else found.estimate
 
     return read
@@ -117,7 +118,8 @@ def estimate(position: str | None = "prompt", **labels: str) -> Callable[["Study
     def read(study: "Study") -> Any:
         from iclgd.labs.compare.view import Comparison
 
-        return Comparison(study).estimate(study.spec.task, position, **({"init": "trained"} | labels))  # type: ignore[attr-defined]
+        view = Comparison(study)
+        return view.estimate(view.spec.task, position, **({"init": "trained"} | labels))
 
     return read
 
@@ -155,7 +157,7 @@ def untrained_less_trained(metric: str, trained_by: str = "gd 0.001") -> Callabl
 
     def read(study: "Study") -> Any:
         untrained, trained = by_init(metric, "gd 0.001")(study)[0], by_init(metric, trained_by)(study)[1]
-        names = study.spec.task  # type: ignore[attr-defined]
+        names = study.spec.task  # type: ignore[attr-defined]  # of `compare`
         return {task: list(a - b) for task, a, b in zip(names, untrained, trained, strict=True)}
 
     return read
@@ -206,7 +208,7 @@ def tokens_over(printed: dict[str, float]) -> Callable[["Study"], Any]:
     """Tokens of a demonstration, its template included, over a printed number: one number a task."""
 
     def read(study: "Study") -> Any:
-        titles = study.spec.task_titles  # type: ignore[attr-defined]
+        titles = study.spec.task_titles  # type: ignore[attr-defined]  # of `compare`
         found: dict[str, list[float]] = {}
         for cell, result in study.found():
             if cell.labels.get("learner") is None and cell.labels["init"] == "trained":

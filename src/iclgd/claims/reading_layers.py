@@ -66,7 +66,7 @@ def tokens_with_reading(learner: str, less: str = "") -> Callable[["Study"], Any
         from iclgd.metrics.estimates import estimate
 
         def values(name: str) -> Any:
-            seeds = study.spec.seeds  # type: ignore[attr-defined]
+            seeds = study.spec.seeds  # type: ignore[attr-defined]  # of `order`
             return study.stack("seed", seeds, quantity="overlap with icl", learner=name, init="trained")
 
         return estimate(values(learner) - values(less) if less else values(learner))

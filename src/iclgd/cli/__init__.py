@@ -42,7 +42,9 @@ class Commands(click.Group):
             return import_module("iclgd.cli.lab").command(name)
         return Members(name) if name in self.list_commands(ctx) else None
 
-    def resolve_command(self, ctx: click.Context, args: list[str]):  # type: ignore[no-untyped-def]
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         known = self.list_commands(ctx)
         if args[0] not in known and not ctx.resilient_parsing:  # a shell that completes asks about half a line
             raise Refusal(f'no command "{args[0]}". {suggest(args[0], known)}`{ctx.command_path} --help` lists all.')

@@ -4,7 +4,7 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,7 +45,7 @@ WHICH = (
 )
 
 
-def which(command):  # type: ignore[no-untyped-def]
+def which(command: Any) -> Any:
     """The options that choose claims."""
     for option in reversed(WHICH):
         command = option(command)

@@ -42,8 +42,9 @@ def verify(
     Nothing is written. A cell that cannot be run again keeps no other from being compared; that is said at the end.
     """
     kept, progress = Store(store), progress or CellProgress()
-    found = [(tools, job) for _, tools, jobs in jobs_of(grid_of(what), progress) for job in jobs if kept.has(job.key)]
-    found = list({job.key: (tools, job) for tools, job in found}.values())
+    parts = jobs_of(grid_of(what), progress)
+    named = {job.key: part.name for part, _, jobs in reversed(parts) for job in jobs}  # a shared one: its first
+    found = list({job.key: (tools, job) for _, tools, jobs in parts for job in jobs if kept.has(job.key)}.values())
     if not found:
         raise Refusal(f"no cell of this study is in {store}: run it first.")
     chosen = sorted(random.Random(seed).sample(range(len(found)), min(sample, len(found))))
@@ -61,7 +62,7 @@ def verify(
             one = _change(kept.result(before), event.result, before, floors, tolerance)
             verdicts[one.verdict] += 1
             progress.so_far(summed(verdicts))
-            yield _labels(before), one
+            yield ({"part": named[job.key]} if len(parts) > 1 else {}) | _labels(before), one
     if failures:
         raise _not_again(failures, verdicts)
 

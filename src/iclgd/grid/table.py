@@ -8,7 +8,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Asked:
 
     rows: Sequence[str]
     columns: Sequence[str] = ()
-    where: Mapping[str, str | None] = ()  # type: ignore[assignment]
+    where: Mapping[str, str | None] = field(default_factory=dict)
     value: str | None = None
     over: Sequence[str] = OVER
 

@@ -34,12 +34,14 @@ class Compared:
     @property
     def outputs(self) -> tuple[Tensor, Tensor, Tensor]:
         """Attention outputs (query layer dim): zero-shot, read, learned."""
-        return tuple(t.outputs[:, :, self.position] for t in (self.zero, self.icl, self.tuned))  # type: ignore[return-value]
+        zero, icl, tuned = (t.outputs[:, :, self.position] for t in (self.zero, self.icl, self.tuned))
+        return zero, icl, tuned
 
     @property
     def maps(self) -> tuple[Tensor, Tensor, Tensor]:
         """Attention logits over the query's own tokens (query layer head key): zero-shot, read, learned."""
-        return tuple(t.logits[:, :, self.position] for t in (self.zero, self.icl, self.tuned))  # type: ignore[return-value]
+        zero, icl, tuned = (t.logits[:, :, self.position] for t in (self.zero, self.icl, self.tuned))
+        return zero, icl, tuned
 
     def contrasts(self, what: str) -> tuple[Tensor, Tensor]:
         """Right labels minus wrong ones, of reading and of learning; ``what`` is outputs, logits or blocks."""

@@ -146,7 +146,7 @@ def attention(
     (see `mask`). The softmax runs in float32 or better, in float64 for a float64 model.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    layer = int(module.layer_idx)  # type: ignore[arg-type]
+    layer = int(module.layer_idx)  # type: ignore[arg-type]  # torch calls it a tensor or module
     prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
     modification = tape.modification if tape is not None else None
     kernel = _kernel(query, key, attention_mask, softcap, tape)

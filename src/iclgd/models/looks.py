@@ -63,7 +63,8 @@ def _one(predictor: Predictor, query: Ids) -> tuple[np.ndarray, np.ndarray]:
         subject.model(ids, past_key_values=cache, use_cache=True, tape=tape, logits_to_keep=1)
     assert tape.heads is not None
     parts = [_shares(tape.heads[layer]) for layer in range(subject.layout.layers)]
-    return tuple(np.stack([coded(one[i]) for one in parts]) for i in (0, 1))  # type: ignore[return-value]
+    first, second = (np.stack([coded(one[i]) for one in parts]) for i in (0, 1))
+    return first, second
 
 
 def _shares(heads: Heads) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:

@@ -135,7 +135,7 @@ def rewrite(
 def patches(subject: Subject, queries: Sequence[Ids], target: Reading, form: Form) -> list[Own]:
     """Each query's own exact patches, block by block."""
     found = rewrite(subject, queries, target, exact(form), first=form in ("A", "B"))
-    return found  # type: ignore[return-value]
+    return found  # type: ignore[return-value]  # `exact` makes its own kind of patch
 
 
 def _padded(subject: Subject, queries: Sequence[Ids]) -> tuple[Int[Tensor, "query token"], Int[Tensor, "query 1"]]:

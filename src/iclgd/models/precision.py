@@ -103,12 +103,12 @@ def _recompute_tables(model: nn.Module) -> Iterator[str]:
             continue
         before = {key: module._buffers[key] for key in tables}
         for key, table in before.items():
-            module._buffers[key] = torch.full_like(table, torch.nan)  # type: ignore[arg-type]
+            module._buffers[key] = torch.full_like(table, torch.nan)  # type: ignore[arg-type]  # `_is_float`: it is there
         if owner is not None:
             with _marked_as_done(module), torch.no_grad():
                 owner._init_weights(module)
         for key, table in before.items():
-            if bool(module._buffers[key].isnan().any()):  # type: ignore[union-attr]
+            if bool(module._buffers[key].isnan().any()):  # type: ignore[union-attr]  # it is there
                 module._buffers[key] = table
                 yield f"{name}.{key}"
 

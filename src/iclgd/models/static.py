@@ -70,4 +70,4 @@ def fit(
 ) -> list[Added]:
     """The change of every block (or of some), fitted on queries read from their first token on."""
     found = rewrite(subject, queries, target, static, layers=layers)
-    return found  # type: ignore[return-value]
+    return found  # type: ignore[return-value]  # a static patch is an addition

@@ -208,7 +208,7 @@ class Subject:
             for start in range(0, len(ids), chunk):
                 part = self.tensor([ids[start : start + chunk]])
                 self.model(part, past_key_values=cache, use_cache=True, logits_to_keep=1)
-        return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in cache.layers))  # type: ignore[misc, union-attr]
+        return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in cache.layers))  # type: ignore[misc, union-attr]  # filled
 
     def _cache(self, prefix: Prefix | None, batch: int) -> Any:
         if prefix is None:
@@ -244,15 +244,16 @@ class Subject:
         ids = self.tensor([[0, 1, 2, 3]])
         self.capture = "intercepted"
         own = self.own_logits(ids)
-        for how, implementation in (("registered", NAME), ("intercepted", "eager")):
-            self.capture = how  # type: ignore[assignment]
+        ways: tuple[tuple[How, str], ...] = (("registered", NAME), ("intercepted", "eager"))
+        for how, implementation in ways:
+            self.capture = how
             try:
                 self.model.set_attn_implementation(implementation)
                 found = self.run(ids, torch.arange(4, device=self.device)[None], None).vocabulary
             except (_NotCaptured, ValueError, TypeError):  # TypeError: it takes no tape
                 continue
             if float((found - own).abs().max()) <= tolerance(self.dtype) * float(own.abs().max()):
-                return how  # type: ignore[return-value]
+                return how
         raise Refusal(
             f"{type(self.model).__name__} cannot be captured: its attention neither goes through the registered "
             "function nor through a softmax that can be seen in every layer."

@@ -128,8 +128,8 @@ def _rows(table: Table) -> list[Series]:
     for row in table.rows:
         name = str(row[0])
         role = NULL if name.startswith(("  ", "null", "─")) else OWN
-        kind = HOW_MUCH.sub("", name)
-        learner = kind if kind in USUAL else ""
+        kind, first = HOW_MUCH.sub("", name), name.strip().split(" ")[0]  # `gd 0.001, all at once` is a gd
+        learner = kind if kind in USUAL else first if first in USUAL else ""
         for title, entry in zip(list(table.header)[1:], row[1:], strict=False):
             if isinstance(entry, Number) and math.isfinite(entry.value):
                 labels = {"column": title, "name": name.strip(), "role": role, "learner": learner}

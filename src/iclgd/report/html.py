@@ -77,8 +77,10 @@ def used(words: Mapping[str, str], page: "Page") -> dict[str, str]:
 
 
 def _stem(word: str) -> str:
-    """`query` in queries, too; an interval wherever a number has one."""
-    return r"95%|\[-?\d*\.\d" if word.startswith("95%") else rf"\b{re.escape(word.removesuffix('y'))}"
+    """`query` in queries, too, but no icl in iclgd; an interval wherever a number has one."""
+    if word.startswith("95%"):
+        return r"95%|\[-?\d*\.\d"
+    return rf"\b{re.escape(word.removesuffix('y'))}{'(y|ies)' if word.endswith('y') else 's?'}\b"
 
 
 def _brief(page: "Page") -> "list[Table]":

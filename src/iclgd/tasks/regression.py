@@ -67,7 +67,9 @@ def corrupt(episodes: Episodes, labels: int, generator: Generator) -> Episodes:
     return episodes._replace(y=y)
 
 
-def _family(inputs: Callable[[int], Inputs], function: Callable[[Inputs, int], Function], one_output: bool = True):  # type: ignore[no-untyped-def]
+def _family(
+    inputs: Callable[[int], Inputs], function: Callable[[Inputs, int], Function], one_output: bool = True
+) -> Callable[..., Regression]:
     def build(
         dx: int,
         dy: int,

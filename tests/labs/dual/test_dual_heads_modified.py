@@ -24,6 +24,7 @@ def made(text: str, subject: Subject) -> Modification:
     return with_adapters(parse_one(text, MODIFICATIONS).make(), subject)
 
 
+AT_ZERO = ("regularised:alpha=0", "regularised-slide:alpha=0", "negative:beta=0", "centred:beta=0", "augmented:c=0")
 MODIFIED = (
     "plain",
     "regularised",
@@ -67,14 +68,7 @@ def test_strength_zero_is_the_unmodified_model_bit_for_bit(name: str) -> None:
     subject = tiny(name)
     with InContext().learn(subject, PROMPTS) as predictor:
         plain = predictor.trace(PROMPTS)
-    for text in (
-        "plain",
-        "regularised:alpha=0",
-        "regularised-slide:alpha=0",
-        "negative:beta=0",
-        "centred:beta=0",
-        "augmented:c=0",
-    ):
+    for text in ("plain", *AT_ZERO):
         with ModifiedInContext(made(text, subject)).learn(subject, PROMPTS) as predictor:
             changed = predictor.trace(PROMPTS)
         assert torch.equal(plain.scores, changed.scores), text
@@ -104,12 +98,6 @@ def test_strength_zero_is_the_embedded_model_bit_for_bit(smollm2: Subject) -> No
     prompts = build_prompts(smollm2.tokenizer, episode, PromptSpec(), smollm2.room)
     with InContext().learn(smollm2, prompts) as predictor:
         plain = predictor.trace(prompts)
-    for text in (
-        "regularised:alpha=0",
-        "regularised-slide:alpha=0",
-        "negative:beta=0",
-        "centred:beta=0",
-        "augmented:c=0",
-    ):
+    for text in AT_ZERO:
         with ModifiedInContext(made(text, smollm2)).learn(smollm2, prompts) as predictor:
             assert torch.equal(plain.scores, predictor.trace(prompts).scores), text

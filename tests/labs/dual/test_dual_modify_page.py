@@ -70,6 +70,13 @@ def test_rows_have_accuracy_log_p_and_the_paired_difference() -> None:
     assert row(table, "centred")[1] == ".50 [.35 .65]"
 
 
+def test_the_picture_opens_with_what_the_answer_is_about() -> None:
+    drawn = page(study({"negative k=1 beta=0.1": -0.3, "centred": 0.37, "augmented": 0.135})).picture
+    assert drawn is not None
+    assert drawn.data["names"]["column"][0] == "minus plain, same queries"
+    assert drawn.data["names"]["name"][0] == "negative k=1 beta=0.1"
+
+
 def test_the_subtitle_says_what_was_read() -> None:
     assert page(study({}, "plain")).subtitle == "smollm2-135m · films · k = 4 · seed 0 · 40 queries · float32"
 

@@ -8,6 +8,7 @@ from iclgd.labs.languages.measures import TRAINED
 from iclgd.labs.languages.page_all import page_all
 from iclgd.labs.languages.reading import readings
 from iclgd.labs.languages.spec import AllSpec
+from iclgd.report.page import Table
 from iclgd.results import array
 
 
@@ -52,38 +53,34 @@ def test_settings_where_nothing_is_shown_are_not_counted():
     assert "no learner is shown to predict most alike in any of 33 settings" in answer
 
 
+def has(table: Table, name: str, numbers: dict[str, float]) -> None:
+    """The row of a name has these numbers."""
+    assert {column: entry(table, name, column).value for column in numbers} == pytest.approx(numbers)
+
+
 def test_the_whole_studys_tables_have_every_setting_and_number():
     shown = page_all(whole())
     assert shown.subtitle == "57 settings · seeds 0, 1, 2"
     fixed = shown.table("Fixed labels: is anything learned in context?")
     assert len(fixed.rows) == 24
     name = "a*bc* · random · autoencoder · fixed"
-    assert entry(fixed, name, "accuracy").value == pytest.approx(0.92)
-    assert entry(fixed, name, "less, shuffled").value == pytest.approx(0.42)
-    near = shown.table("Fixed labels: what the layers are near to")
-    assert entry(near, name, "largest difference of a seed").value == pytest.approx(0.45)
-    assert entry(near, name, "labels shuffled").value == pytest.approx(0.5)
-    assert entry(near, name, "cos no context").value == pytest.approx(0.1)
-    assert entry(near, name, "MSE no context").value == pytest.approx(0.5)
-    assert entry(near, name, "cos gd").value == pytest.approx(0.3)
-    assert entry(near, name, "MSE gd").value == pytest.approx(0.3)
+    has(fixed, name, {"accuracy": 0.92, "less, shuffled": 0.42})
+    near = {"largest difference of a seed": 0.45, "labels shuffled": 0.5, "cos gd": 0.3, "MSE gd": 0.3}
+    near |= {"cos no context": 0.1, "MSE no context": 0.5}
+    has(shown.table("Fixed labels: what the layers are near to"), name, near)
     which = shown.table("Sign or language drawn: which gradient descent?")
     assert len(which.rows) == 33
     two = "a*bc* · complement · pca · sign · 2 layers"
-    assert entry(which, two, "cos gd").value == pytest.approx(0.3)
-    assert entry(which, two, "cos precond. gd").value == pytest.approx(0.99)
+    has(which, two, {"cos gd": 0.3, "cos precond. gd": 0.99})
     assert entry(which, "a*bc* · complement · end-to-end · sign", "cos precond. gd") == ""
     drawn = shown.table("Sign or language drawn: with shuffled labels, and matrices")
     assert entry(drawn, "a*bc* · complement · end-to-end · sign", "cos learned features").value == pytest.approx(0.55)
     assert entry(drawn, two, "cos A, best A") == ""
     one = "a*bc* · edits · pca · sign"
-    assert entry(drawn, one, "cos A, best A").value == pytest.approx(0.999)
-    assert entry(drawn, one, "accuracy").value == pytest.approx(0.92)
-    assert entry(drawn, one, "shuffled").value == pytest.approx(0.5)
-    assert entry(drawn, one, "shuffled: cos gd").value == pytest.approx(0.2)
-    assert entry(drawn, one, "shuffled: cos precond. gd").value == pytest.approx(0.89)
-    assert entry(drawn, one, "MSE gd").value == pytest.approx(0.3)
-    assert entry(drawn, one, "MSE precond. gd").value == pytest.approx(0.011)
+    has(
+        drawn, one, {"cos A, best A": 0.999, "accuracy": 0.92, "shuffled": 0.5, "MSE gd": 0.3, "MSE precond. gd": 0.011}
+    )
+    has(drawn, one, {"shuffled: cos gd": 0.2, "shuffled: cos precond. gd": 0.89})
     accuracy = shown.table("Accuracy of every learner")
     assert list(accuracy.header)[1] == TRAINED
     assert len(accuracy.rows) == 57

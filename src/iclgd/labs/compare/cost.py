@@ -19,7 +19,7 @@ def flops(cell: Cell, tools: Tools) -> float | None:
     None of a learner that is not trained step by step: what it does is its own business. What all learners of an
     episode share (zero-shot, reading) is counted with reading.
     """
-    spec: CompareCell = cell.spec  # type: ignore[assignment]
+    spec = cell.asks(CompareCell)
     bench, cost = _bench(spec, tools)
     asked = bench.prompts
     if spec.learner is None:

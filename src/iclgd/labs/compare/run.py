@@ -27,7 +27,7 @@ WHERE = {"position": POSITIONS}
 
 def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
     """What the cell's spec only points to: weights, the examples drawn, the examples of nulls."""
-    spec: CompareCell = cell.spec  # type: ignore[assignment]
+    spec = cell.asks(CompareCell)
     found = {
         "weights": tools.weights(spec.model),
         "episode": tools.episode(spec.task, spec.episode).sha256(),
@@ -45,7 +45,7 @@ def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
 
 def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
     """The trainings that the cells will need, as many at once as memory holds; then each cell's result."""
-    specs: list[CompareCell] = [cell.spec for cell in cells]  # type: ignore[misc]
+    specs = [cell.asks(CompareCell) for cell in cells]
     benches = [bench_of(spec, tools) for spec in specs]
     all_wanted = [(bench, list(wanted(spec, bench))) for spec, bench in zip(specs, benches, strict=True)]
     for portion in portions(all_wanted):

@@ -1,6 +1,6 @@
 """What `compare` is asked for, and the cells it is made of."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import model_validator
 
@@ -21,6 +21,15 @@ USUAL_NULLS = (
 )
 ENOUGH = 8  # learners and rates of one draw fill a pass: its cells need no other draw's beside them
 Position = Literal["prompt", "label"]
+if TYPE_CHECKING:
+    One = Choice
+    Learners = tuple[Choice, ...]
+    Metrics = tuple[Choice, ...]
+    Nulls = tuple[Choice, ...]
+else:
+    One = one_of(LEARNERS)
+    Learners = some_of(LEARNERS, USUAL_LEARNERS)
+    Metrics, Nulls = some_of(METRICS, USUAL_METRICS), some_of(NULLS, USUAL_NULLS)
 
 
 class CompareCell(Spec):
@@ -33,10 +42,10 @@ class CompareCell(Spec):
     task: str = option("", "Task name or file; its content is part of the identity.", keyed=False)
     episode: EpisodeSpec
     prompt: PromptSpec
-    learner: one_of(LEARNERS) | None = None  # type: ignore[valid-type]
-    versus: one_of(LEARNERS) | None = None  # type: ignore[valid-type]
-    metrics: some_of(METRICS, USUAL_METRICS) = ()  # type: ignore[valid-type]
-    nulls: some_of(NULLS, USUAL_NULLS) = ()  # type: ignore[valid-type]
+    learner: One | None = None
+    versus: One | None = None
+    metrics: Metrics = ()
+    nulls: Nulls = ()
     contrast: bool = False
     floor: bool = False
     batch_tokens: int | None = option(None, "Tokens a batch: last bits depend on it, as on threads.", keyed=False, ge=1)
@@ -55,12 +64,12 @@ class CompareSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
     init: Inits = option(
         ("trained", "random"), "Weights, separated by commas: trained, random, embeddings (random behind trained ones)."
     )
-    learners: some_of(LEARNERS, USUAL_LEARNERS) = option(  # type: ignore[valid-type]
+    learners: Learners = option(
         "default", "Learners with their options, such as gd:trains=all; `iclgd known` lists all.  [default: gd,lcgd]"
     )
     rates: Rates = option((), "Learning rates for every learner that has one.  [default: the learner's own]")
-    metrics: some_of(METRICS, USUAL_METRICS) = option("default", "Metrics.  [default: all of this package]")  # type: ignore[valid-type]
-    nulls: some_of(NULLS, USUAL_NULLS) = option("default", "Nulls, or none.  [default: all of this package]")  # type: ignore[valid-type]
+    metrics: Metrics = option("default", "Metrics.  [default: all of this package]")
+    nulls: Nulls = option("default", "Nulls, or none.  [default: all of this package]")
     contrast: bool = option(True, "Read and train on wrong labels too, and compare what labels alone change.")
     floor: bool = option(True, "Compute updates again in other batches and wider precision, on the first seed.")
     batch_tokens: int | None = option(

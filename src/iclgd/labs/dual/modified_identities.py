@@ -49,10 +49,10 @@ def modified_steps(seed: int) -> dict[str, float]:
     """Every modified attention against the step of its loss; and at strength 0 against plain attention."""
     g = source(seed + 1)
     dim = _head(seed)[0].shape[0]
-    adapters = {"value": Adapter.random(dim, dim, 5, g), "key": Adapter.random(dim, dim, 5, g)}
+    value, key = Adapter.random(dim, dim, 5, g), Adapter.random(dim, dim, 5, g)
     kinds: dict[str, tuple[Modification, Modification]] = {
         "regularised": (Regularised(0.5), Regularised(0.0)),
-        "augmented": (Augmented(0.7, **adapters), Augmented(0.0, **adapters)),  # type: ignore[arg-type]
+        "augmented": (Augmented(0.7, value=value, key=key), Augmented(0.0, value=value, key=key)),
         "negative": (Negative(3, 0.5), Negative(3, 0.0)),
         "centred": (Centred(1.0), Centred(0.0)),
         "arbitrary": (Arbitrary(3, 0.5), Arbitrary(3, 0.0)),

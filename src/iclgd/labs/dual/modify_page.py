@@ -6,6 +6,7 @@ from scipy.special import log_softmax
 from iclgd.labs.dual.estimates import direction, mean, share
 from iclgd.labs.dual.modifications import PLAIN
 from iclgd.labs.dual.spec import ModifySpec
+from iclgd.report.charts import picture
 from iclgd.report.numbers import Number, counted, number
 from iclgd.report.page import Page, Section, Table
 from iclgd.study import Study
@@ -15,6 +16,7 @@ SAYS = (
     "of one draw of demonstrations, Wilson's for accuracy and Student's t for differences: 1 seed, no interval over "
     "draws. Differences of all modifications hold at once with 95%."
 )
+MINUS = "minus plain, same queries"
 ONE_DRAW = "one draw says nothing of others"
 
 
@@ -32,9 +34,9 @@ def page(study: Study) -> Page:
     ]
     assert isinstance(study.spec, ModifySpec)
     subtitle = study.spec.what(next(result.facts for _, result in study.found()), len(answers))
-    table = Table(["attention", "accuracy", "log p of the right word", "minus plain, same queries"], rows)
+    table = Table(["attention", "accuracy", "log p of the right word", MINUS], rows)
     section = Section("Right answers", SAYS, table, brief=True)
-    return Page("Modified attention, pretrained", subtitle, answer(less), [section])
+    return Page("Modified attention, pretrained", subtitle, answer(less), [section], picture=picture(table, MINUS))
 
 
 def answer(less: dict[str, Number]) -> str:

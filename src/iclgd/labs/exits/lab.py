@@ -42,7 +42,7 @@ class ExitsSpec(PromptOptions, OneEpisode, ModelOptions, LabSpec):
 
 
 def identity(cell: Cell, tools: "Tools") -> Mapping[str, Any]:
-    spec: ExitsCell = cell.spec  # type: ignore[assignment]
+    spec = cell.asks(ExitsCell)
     return {"weights": tools.weights(spec.model), "episode": tools.episode(spec.task, spec.episode).sha256()}
 
 

@@ -10,7 +10,7 @@ from iclgd.tools import Tools
 
 
 def run(cell: Cell, tools: Tools) -> Result:
-    spec: ExitsCell = cell.spec  # type: ignore[assignment]
+    spec = cell.asks(ExitsCell)
     subject, episode = tools.subject(spec.model), tools.episode(spec.task, spec.episode)
     bench = Bench(subject, episode, spec.prompt, spec.episode.seed, tools.episode, tools.progress)
     words = torch.tensor([label[0] for label in bench.prompts.labels])

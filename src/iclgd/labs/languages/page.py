@@ -181,7 +181,7 @@ def drawings(parts: Sequence[Reading], prefix: str = "") -> dict[str, Drawing]:
     for i, part in enumerate(parts, 1):
         if part.matrix(TRAINED, "qk").size:
             name = "weights" if len(parts) == 1 else f"weights-{i}"
-            made[name] = Drawing(f"{prefix}{name}", lambda part=part: figures.weights(part))  # type: ignore[misc]
+            made[name] = Drawing(f"{prefix}{name}", lambda part=part: figures.weights(part))  # type: ignore[misc]  # a bound loop variable
     return made
 
 

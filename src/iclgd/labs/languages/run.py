@@ -135,7 +135,7 @@ def _train(
         return {}
 
     starts = [rebased(_start(e, model, seed.number), seed.basis) for seed in seeds]
-    found = train(model.loss, stack(starts), batches, e.steps, adam, watch, every)  # type: ignore[arg-type]
+    found = train(model.loss, stack(starts), batches, e.steps, adam, watch, every)  # type: ignore[arg-type]  # Episodes
     layers = back(found.params)
     finite = found.loss[-1].isfinite().tolist()
     bad = [seed.number for seed, mine, ok in zip(seeds, layers, finite, strict=True) if not (ok and _finite(mine))]

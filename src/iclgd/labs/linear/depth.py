@@ -34,7 +34,7 @@ def run(cell: Cell, tools: Tools) -> Result:
 
 
 def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
-    specs: list[DepthCell] = [cell.spec for cell in cells]  # type: ignore[misc]
+    specs = [cell.asks(DepthCell) for cell in cells]
     with one_thread():
         fresh = generator(EVALUATION)
         held, other = (specs[0].family.draw(specs[0].episodes, fresh) for _ in range(2))

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from iclgd.labs.linear.spec import TrainSpec
 from iclgd.report.colours import slots
 from iclgd.report.figures import COLOURS, figure, legend, styled
 from iclgd.study import Study
@@ -20,8 +21,13 @@ SHIFTS = {
 }
 
 
+def _spec(study: Study) -> TrainSpec:
+    assert isinstance(study.spec, TrainSpec)
+    return study.spec
+
+
 def _seeds(study: Study) -> Sequence[int]:
-    return study.spec.seeds  # type: ignore[attr-defined]
+    return _spec(study).seeds
 
 
 def _names(study: Study) -> list[str]:
@@ -78,7 +84,7 @@ def training(study: Study) -> Figure:
 def weights(study: Study) -> Figure:
     """Constructed beside learned (first seed): Kᵀ Q and P V after removing the scale symmetry."""
     made, grid = figure(2, 2, width=3.6, height=3.1)
-    dx, dim = study.spec.dx, study.spec.dx + study.spec.dy  # type: ignore[attr-defined]
+    dx, dim = _spec(study).dx, _spec(study).dx + _spec(study).dy
     for row, name, title in zip(grid, ("qk", "pv"), ("$W_K^T W_Q$", "$P\\,W_V$"), strict=True):
         sides = {
             side: study.arrays(quantity="weights", matrix=name, side=side, seed=_seeds(study)[0])[0].values

@@ -37,7 +37,7 @@ def run(cell: Cell, tools: Tools) -> Result:
 
 def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
     """Seeds of one kind train as one tensor program; the learners are tuned once for all kinds."""
-    specs: list[LayersCell] = [cell.spec for cell in cells]  # type: ignore[misc]
+    specs = [cell.asks(LayersCell) for cell in cells]
     with one_thread():
         tools.progress("learners at their best", 0)
         fresh = generator(EVALUATION)

@@ -17,7 +17,7 @@ from iclgd.tools import Tools
 
 
 def run(cell: Cell, tools: Tools) -> Result:
-    spec: OptimumCell = cell.spec  # type: ignore[assignment]
+    spec = cell.asks(OptimumCell)
     family = spec.family
     zero = float((best.weights_of(family).moment @ family.inputs.covariance).trace()) / 2
     rate, risk = best.one_step(family)
@@ -45,7 +45,8 @@ def _row(learner: str, risk: float, rates: Sequence[float] = (), curvatures: Seq
 
 
 def page(study: Study) -> Page:
-    spec: OptimumCell = study.spec  # type: ignore[assignment]
+    spec = study.spec
+    assert isinstance(spec, OptimumCell)
     risks = {str(one.labels["learner"]): float(one.values) for one in study.arrays(quantity="risk")}
 
     def shown(quantity: str, learner: str) -> str:

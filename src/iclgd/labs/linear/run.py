@@ -40,7 +40,7 @@ def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
     A seed's numbers depend on who trains beside it in their last bits only: sums over a batch of products are ordered
     by the library.
     """
-    specs: list[TrainCell] = [cell.spec for cell in cells]  # type: ignore[misc]
+    specs = [cell.asks(TrainCell) for cell in cells]
     with one_thread():
         tools.progress("learners at their best", 0)
         judged = exam(specs[0])

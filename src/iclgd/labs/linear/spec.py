@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
-from iclgd.choices import parse_one, some_of
+from iclgd.choices import Choice, parse_one, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
 from iclgd.small.known import REFERENCES, check_kind
@@ -44,6 +44,10 @@ def references(names: tuple[str, ...]) -> tuple[str, ...]:
 
 Family = Annotated[str, AfterValidator(family)]
 Kind = Annotated[str, AfterValidator(check_kind)]
+if TYPE_CHECKING:
+    References = tuple[Choice, ...]
+else:
+    References = some_of(REFERENCES, ("gd",))
 Learners = Annotated[tuple[str, ...], BeforeValidator(unique), AfterValidator(references)]
 Numbers = Annotated[tuple[float, ...], BeforeValidator(numbers)]
 Law = Literal["family", "uniform", "normal", "laplace", "exponential", "sphere"]
@@ -151,7 +155,7 @@ class TrainOptions(FamilyOptions):
 class TrainCell(TrainOptions):
     """One seed."""
 
-    learners: some_of(REFERENCES, ("gd",))  # type: ignore[valid-type]
+    learners: References
     seed: Seed
 
 

@@ -14,6 +14,11 @@ from iclgd.report.page import Entry, Page, Section, Table
 from iclgd.report.what import what
 from iclgd.study import Study
 
+TOLD = {
+    "below": "less than reading",
+    "above": "more than reading",
+    "undecided": "by what is not told apart from reading",
+}
 ROUNDING = 1e-9  # a spread below it is none
 
 
@@ -76,7 +81,7 @@ def shown(found: Estimate, digits: int = 3) -> Number:
     return Number(found.mean, found.low, found.high, digits)
 
 
-def over_rounding(values: np.ndarray, digits: int = 3) -> Entry:
+def over_rounding(values: np.ndarray, digits: int = 3) -> Number:
     """An estimate of a spread, which is between 0 and 1; where it is rounding, its size."""
     found = estimate(values, SHARE)
     return Size(found.mean, digits=2) if 0 < abs(found.mean) < 1e-4 else shown(found, digits)
@@ -132,19 +137,21 @@ def answer(study: Study) -> str:
         f"{over_rounding(spread_of_p(study, 'icl', init))} (standard deviation) and its update by "
         f"{over_rounding(spread_of_updates(study, 'icl', init))} of its size"
     ]
-    asked = [(name, measure) for name in names[1:] for measure in (spread_of_p, spread_of_updates)]
-    pairs = [(_in_logs(measure(study, name, init)), _in_logs(measure(study, "icl", init))) for name, measure in asked]
+    asked = [(measure, name) for measure in (spread_of_p, spread_of_updates) for name in names[1:]]
+    pairs = [(_in_logs(measure(study, name, init)), _in_logs(measure(study, "icl", init))) for measure, name in asked]
     gaps = holm([difference(one, reading) for one, reading in pairs])
-    told = {"below": "less than reading", "above": "more than reading", "undecided": "not told apart from reading"}
-    moved = [
-        f"{over_rounding(measure(study, name, init))} ({told[gap.verdict]})"
-        for (name, measure), gap in zip(asked, gaps, strict=True)
-    ]
-    for name, p, update in zip(names[1:], moved[::2], moved[1::2], strict=True):
-        parts.append(f"Training with {name} moves p by {p} and its update by {update}")
-    for other in _spec(study).init[1:]:
-        moves = over_rounding(spread_of_updates(study, "icl", other))
-        parts.append(f"With {other} weights reading moves its update by {moves}")
+    for moves, measure in (("Training moves p", spread_of_p), ("It moves its update", spread_of_updates)):
+        told = dict[str, list[str]]()
+        for (other, name), gap in zip(asked, gaps, strict=True):
+            if other is measure:
+                by = over_rounding(measure(study, name, init)).middle
+                told.setdefault(TOLD[gap.verdict], []).append(f"{name} ({by})")
+        parts += (
+            [f"{moves} " + "; ".join(f"{how} with {', '.join(those)}" for how, those in told.items())] if told else []
+        )
+    for untrained in _spec(study).init[1:]:
+        by_much = over_rounding(spread_of_updates(study, "icl", untrained))
+        parts.append(f"With {untrained} weights reading moves its update by {by_much}")
     note = "" if len(_spec(study).seeds) > 1 else " One draw: intervals are over queries alone."
     return ". ".join(parts) + "." + note
 

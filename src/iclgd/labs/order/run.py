@@ -30,12 +30,12 @@ Seen = tuple[Float[Tensor, "query label"], Float[Tensor, "query layer dim"], Int
 
 
 def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
-    spec: OrderCell = cell.spec  # type: ignore[assignment]
+    spec = cell.asks(OrderCell)
     return {"weights": tools.weights(spec.model), "episode": tools.episode(spec.task, spec.episode).sha256()}
 
 
 def run(cell: Cell, tools: Tools) -> Result:
-    spec: OrderCell = cell.spec  # type: ignore[assignment]
+    spec = cell.asks(OrderCell)
     subject, episode = tools.subject(spec.model), tools.episode(spec.task, spec.episode)
     bench = Bench(subject, episode, spec.prompt, spec.episode.seed, tools.episode, tools.progress)
     orders = permutations(len(bench.prompts.demos), spec.orders, spec.episode.seed)
@@ -79,7 +79,7 @@ def _seen(bench: Bench, label: str, learner: Learner, mixed: Sequence[Prompts], 
 def _each(bench: Bench, learner: Learner, mixed: Sequence[Prompts], top: int) -> Iterator[Seen]:
     """What a learner does behind each order; those that can be are trained at once."""
     if trains_together(learner):
-        jobs = [Job(learner, prompts, vectors=False) for prompts in mixed]  # type: ignore[arg-type]
+        jobs = [Job(learner, prompts, vectors=False) for prompts in mixed]  # type: ignore[arg-type]  # it descends
         for trained in train_together(bench.subject, jobs, lambda what: bench.progress(what, 0)):
             if trained.training.diverged:
                 raise Refusal(f"training diverged: {trained.training.diverged}; lower `rates`.")

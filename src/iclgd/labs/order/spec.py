@@ -1,6 +1,7 @@
 """What a study of orders is asked for, and what changes the numbers of one of its cells."""
 
 import math
+from typing import TYPE_CHECKING
 
 from pydantic import model_validator
 
@@ -12,6 +13,11 @@ from iclgd.options import ModelOptions, PromptOptions, SomeEpisodes, untrained_s
 from iclgd.spec import EpisodeSpec, Inits, ModelSpec, PromptSpec, Rates, Spec, option
 
 USUAL = ("gd", "lcgd:target=label")  # lcgd on every token of a demonstration takes minutes on a CPU
+
+if TYPE_CHECKING:
+    Learners = tuple[Choice, ...]
+else:
+    Learners = some_of(LEARNERS, USUAL)
 
 
 def enough_orders(count: int, orders: int) -> None:
@@ -29,7 +35,7 @@ class OrderCell(Spec):
     prompt: PromptSpec
     orders: int
     top: int
-    learners: some_of(LEARNERS, USUAL)  # type: ignore[valid-type]
+    learners: Learners
 
 
 class OrderSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
@@ -45,7 +51,7 @@ class OrderSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
     orders: int = option(20, "Orders, the drawn one among them; the same for every learner.", ge=2)
     top: int = option(10, "Likeliest next tokens whose overlap is counted.", ge=1)
     init: Inits = option(("trained",), "Weights, separated by commas: trained, random, embeddings.")
-    learners: some_of(LEARNERS, USUAL) = option(  # type: ignore[valid-type]
+    learners: Learners = option(
         "default",
         "Learners with their options; gd has a step on all demonstrations beside it.  [default: gd,lcgd:target=label]",
     )

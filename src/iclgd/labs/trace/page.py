@@ -5,6 +5,7 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from iclgd.labs.trace.lab import TraceSpec
 from iclgd.looked import ATTENTION, CONTRIBUTION, OWN_ATTENTION
 from iclgd.metrics.differences import difference
 from iclgd.metrics.estimates import COSINE, estimates
@@ -27,12 +28,13 @@ SIZE = "‖h_icl − h_zero‖ / ‖h_zero‖"
 def page(study: Study) -> Page:
     ((_, result),) = study.found()
     facts, spec = result.facts, study.spec
+    assert isinstance(spec, TraceSpec)
     sizes = {where: _sizes(study, where) for where in POSITIONS}
     dropped = f" ({facts['demonstrations_dropped']} dropped to fit)" if facts["demonstrations_dropped"] else ""
-    drawn = "" if str(spec.task).endswith(".json") else f"seed {spec.seed} · "  # type: ignore[attr-defined]
+    drawn = "" if str(spec.task).endswith(".json") else f"seed {spec.seed} · "
     what = (
-        f"{spec.model_title} · {facts['task']} · k = {facts['demonstrations']}{dropped} · {drawn}"  # type: ignore[attr-defined]
-        f"{counted(facts['queries'], 'query')} · {spec.dtype}"  # type: ignore[attr-defined]
+        f"{spec.model_title} · {facts['task']} · k = {facts['demonstrations']}{dropped} · {drawn}"
+        f"{counted(facts['queries'], 'query')} · {spec.dtype}"
     )
     shown = min(SHOWN, facts["queries"])
     text = "How far each attention layer's output moves when the demonstrations are read, relative to its length "

@@ -48,7 +48,7 @@
         Plot.ruleX([0], { stroke: "var(--soft)", strokeOpacity: 0.6 }),
         Plot.ruleY(marks.filter((mark) => !Number.isNaN(mark.low)), { y: "i", x1: "low", x2: "high", stroke: paint, strokeWidth: (mark) => (mark.own ? 2.5 : 1.5), dy }),
         Plot.dot(marks.filter((mark) => !Number.isNaN(mark.value)), { y: "i", x: "value", r: 4.5, stroke: paint, strokeWidth: 1.8, fill: (mark) => (mark.own ? paint(mark) : "var(--paper)"), dy }),
-        Plot.text(marks, { y: "i", text: (mark) => names[mark.i], frameAnchor: "left", textAnchor: narrow ? "start" : "end", dx: narrow ? 0 : -10, dy: narrow ? -8 : 0, fill: (mark) => (mark.own ? "var(--ink)" : "var(--soft)"), fontWeight: (mark) => (mark.own ? 600 : 400) }),
+        Plot.text(marks, { y: "i", text: (mark) => names[mark.i], frameAnchor: "left", textAnchor: narrow ? "start" : "end", dx: narrow ? 0 : -10, dy: narrow ? -8 : 0, fill: (mark) => (mark.own ? "var(--ink)" : "var(--soft)"), fontWeight: (mark) => (mark.own ? 600 : 400), stroke: "var(--paper)", strokeWidth: 4 }),
         Plot.axisX({ label: axis || null, labelArrow: "none", ticks: Math.max(3, Math.round(width / 140)), color: "var(--soft)" }),
       ],
       color: { type: "identity" },

@@ -27,6 +27,7 @@
 
   function sortable(table) {
     const body = table.tBodies[0], came = [...body.rows], heads = [...table.tHead.rows[0].cells];
+    table.tHead.hidden = heads.every((head) => head.querySelector(".away")); // columns that have no names
     for (const [column, head] of heads.entries()) {
       head.dataset.title = text(head);
       const button = el("button", { type: "button", class: "sort", text: "↕", "aria-label": `Sort by ${text(head) || "name"}` });

@@ -42,4 +42,5 @@ def split_weights(
     own: Float[Tensor, "own dim"],
 ) -> tuple[Float[Tensor, "dv dk"], Float[Tensor, "dv dk"]]:
     """(W_ZSL, ΔW_ICL): linear attention over the query's own tokens and over the demonstrations (Dai 2022, eq. 10)."""
-    return tuple(outer_update(t @ w_value.T, t @ w_key.T) for t in (own, demos))  # type: ignore[return-value]
+    start, update = (outer_update(t @ w_value.T, t @ w_key.T) for t in (own, demos))
+    return start, update
