@@ -47,7 +47,9 @@ claim(
     Above(0.0),
     FEW,
     difference(GD | {"metric": "SimAOU_norm"}, GD | {"metric": "SimAOU"}),
+    stands="open",
     of="SimAOU_norm less SimAOU, gd",
+    note="So on SmolLM2; Gemma is undecided.",
     published=Published(".187 against .102 on average of six tasks", f"{BIG}; their result files give .185"),
     **MINUTES,
 )
@@ -69,9 +71,10 @@ claim(
     Within(0.15, 0.1),
     FEW,
     alphas("prompt"),
-    stands="fails",
+    stands="open",
     of="α",
-    note="On the embedded model, at rate 10⁻³ and with eight short demonstrations, where the paper has 32.",
+    note="At the rate 10⁻³ with eight short demonstrations SmolLM2 has far more, and Gemma is undecided. With 32, of "
+    "six tasks, at the label word as in the paper, neither is told from the published one (docs/results/strong.md).",
     bounds=(-1.0, 1.0),
     published=Published("about .1 to .2 on most tasks", BIG),
     **MINUTES,
@@ -83,7 +86,9 @@ claim(
     AtLeast(1.0),
     FEW,
     gradient_ratio,
+    stands="open",
     of="the least ratio of any layer, means over demonstrations",
+    note="So on SmolLM2; Gemma is undecided.",
     **MINUTES,
 )
 claim(
@@ -94,10 +99,11 @@ claim(
     AtLeast(0.5),
     tuple(Read("exits", {"seed": seed}) for seed in range(3)),
     agreement_at_two_thirds,
-    stands="fails",
+    stands="open",
     of="share of queries whose likeliest next token is the model's own, two thirds of the way up, after reading",
     bounds=(0.0, 1.0),
-    note="The paper says 'often', of any next token; the place, the half and the two thirds are ours.",
+    note="SmolLM2 says no; Gemma, which mostly says it, is undecided. The paper says 'often', of any next token; the "
+    "place, the half and the two thirds are ours.",
     **MINUTES,
 )
 claim(
@@ -202,7 +208,8 @@ claim(
     over="task",
     note="The paper has 24 layers: the first half (all but layer 9), and layers 12 to 17. It was asked by thirds of "
     "the layers before.",
-    published=Published("layers 1–8: .21 to .61 against −.21 to .29; 13–18: .25 to .51 against .49 to .69", BIG),
+    published=Published("layers 1–8: .21 to .61 against −.21 to .29; 13–17: .25 to .51 against .49 to .69", BIG),
+    chosen_after=True,
     **HOURS,
 )
 claim(
@@ -216,7 +223,8 @@ claim(
     of="tokens of a demonstration with its template, over those printed",
     over="task",
     published=Published("55.43 to 295.80 by task"),
-    note="They are characters: the notebook takes the length of a text (MR 114.0, AG News 237.4 characters).",
+    note="They are characters, of the text or of its tokens' numbers written out: the texts themselves have 114.0 (MR) "
+    "and 237.4 (AG News).",
     **HOURS,
 )
 claim(
@@ -231,5 +239,6 @@ claim(
     over="task",
     note="The papers do not print it; logs in the authors' repository imply chance on three tasks of six. At one rate, "
     "10⁻³. It was asked against gradient descent before, which is another sentence.",
+    chosen_after=True,
     **HOURS,
 )
