@@ -108,9 +108,11 @@ def test_a_mean_over_tasks_is_said_to_be_over_tasks():
 def test_a_line_of_the_state_says_how_many_of_its_claims_a_model_was_asked():
     lines = pages.answered(["state", "fails"]).splitlines()
     (ranks,) = [line for line in lines if "attention-ranks" in line]
-    assert "(2 ✓, of them 1 on gemma3-270m, 2 on smollm2-135m: " in ranks
+    assert "(1 ✓ on gemma3-270m and smollm2-135m: " in ranks
+    (cheap,) = [line for line in lines if "low-resource" in line]
+    assert "(3 ✓, of them 2 on gemma3-270m, 2 on smollm2-135m: " in cheap
     (training,) = [line for line in lines if "is-training" in line]
-    assert "(1 ✓ on smollm2-135m: " in training
+    assert "(1 ✓ on gemma3-270m and smollm2-135m: " in training
 
 
 def test_a_verdict_on_a_model_is_over_draws_where_chance_enters():

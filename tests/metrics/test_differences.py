@@ -74,7 +74,7 @@ def test_values_of_different_shapes_are_not_paired():
 def test_right_and_wrong_answers_are_paired_too():
     right, wrong = np.ones((3, 12), dtype=bool), np.zeros((3, 12), dtype=bool)
     found = difference(right, wrong, (-1, 1))
-    assert (found.estimate.low, found.estimate.high, found.verdict) == (1, 1, "above")
+    assert (found.estimate.mean, found.verdict) == (1, "above")
     assert difference(right, right, (-1, 1)).p == 1
 
 
@@ -176,3 +176,25 @@ def test_a_seed_with_nothing_to_correct_takes_no_part_in_the_recall():
     assert np.isfinite(effects).all()
     assert effects.mean() == pytest.approx(1 - 2 / 3)
     assert effects[1] == pytest.approx([1 - 2 / 3] * 4)
+
+
+def test_answers_that_all_turned_are_as_sure_as_their_number():
+    """Two queries that turn are one chance in two; ten are one in 512. How many draws turned them does not count."""
+    for queries, p in ((2, 0.5), (5, 0.0625), (10, 2.0**-9)):
+        right, wrong = np.ones((3, queries)), np.zeros((3, queries))
+        up, down = difference(right, wrong, (-1, 1)), difference(wrong, right, (-1, 1))
+        low = queries / (queries + 1.959963984540054**2)  # Wilson's for n of n
+        assert (up.estimate.low, up.estimate.high) == pytest.approx((low, 1))
+        assert (down.estimate.low, down.estimate.high) == pytest.approx((-1, -low))
+        assert (up.p, down.p) == pytest.approx((p, p))
+        assert up.verdict == ("above" if p <= 0.05 else "undecided")
+
+
+def test_tasks_whose_answers_all_turned_count_once_each():
+    found = difference(np.ones((3, 2, 40)), np.zeros((3, 2, 40)), (-1, 1))
+    assert (found.p, found.verdict) == (0.25, "undecided")
+
+
+def test_differences_that_are_all_half_keep_their_interval_of_no_width():
+    found = difference(np.full((3, 9), 0.5), np.zeros((3, 9)))
+    assert (found.estimate.low, found.estimate.high) == (0.5, 0.5)

@@ -23,7 +23,8 @@ of .05 or less belongs to a 95% interval without 0.
 
 Not covered: parts that are far from normal at two or three seeds (a draw in ten that fails), queries that were chosen
 rather than drawn, seeds that ask different queries (safe, but wider than need be), values that do not vary at all
-(an interval of no width, as Student's).
+(an interval of no width, as Student's; right and wrong answers that are all alike, or all turned, are counted instead:
+`estimates.shares`, `differences`).
 """
 
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ from scipy import stats
 
 from iclgd.metrics import crossed
 from iclgd.metrics.crossed import MISS, Bounds
-from iclgd.metrics.estimates import Estimate, checked, estimates, sample_of
+from iclgd.metrics.estimates import Estimate, checked, estimates, sample_of, share
 
 Verdict = Literal["above", "below", "undecided"]
 
@@ -63,7 +63,24 @@ def differences(a: np.ndarray, b: np.ndarray, bounds: Bounds | None = None) -> l
         raise ValueError(f"values of shapes {a.shape} and {b.shape} cannot be paired")
     difference = a.astype(float) - b.astype(float)
     p_values = crossed.p_value(sample_of(difference).spread, checked(difference, bounds))
-    return [Difference(e, float(p)) for e, p in zip(estimates(difference, bounds), p_values, strict=True)]
+    found = [Difference(e, float(p)) for e, p in zip(estimates(difference, bounds), p_values, strict=True)]
+    return [_all_turned(one, difference[..., i]) for i, one in enumerate(found)]
+
+
+def _all_turned(found: Difference, values: np.ndarray) -> Difference:
+    """Where every answer turned, from wrong to right or back, no spread tells how sure that is: their number does.
+
+    The interval is Wilson's for that share, the p-value that of as many signs that all agree (``estimates.shares``:
+    queries, or tasks, count once).
+    """
+    known = values[np.isfinite(values)]
+    if found.estimate.kind == "none" or not (np.all(known == 1) or np.all(known == -1)):
+        return found
+    turned = share(np.where(np.isfinite(values), 1.0, np.nan))
+    units = turned.tasks if turned.kind == "tasks" else turned.queries if turned.queries > 1 else turned.seeds
+    up = found.estimate.mean > 0
+    low, high = (turned.low, 1.0) if up else (-1.0, -turned.low)
+    return Difference(replace(found.estimate, low=low, high=high), max(found.p, 2.0 ** (1 - units)))
 
 
 def recall_over_base(zero: ArrayLike, icl: ArrayLike, tuned: ArrayLike) -> Difference:
