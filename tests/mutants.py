@@ -58,6 +58,8 @@ PACKAGES = {
     "labs/languages": ("labs/languages", OPTIONS, GOLDEN),
     "labs/dual": ("labs/dual", OPTIONS, GOLDEN),
     "labs/implicit": ("labs/implicit", OPTIONS),
+    "labs/causal": ("labs/causal", OPTIONS),
+    "labs/order": ("labs/order", OPTIONS),
     "labs/exits": ("labs/exits", OPTIONS),
     "labs/identities": ("labs/identities", OPTIONS),
     "identities": ("labs/identities", "labs/dual/test_dual_identities.py", "claims/test_seconds.py"),

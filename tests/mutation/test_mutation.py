@@ -47,6 +47,13 @@ def test_a_mutant_is_a_program_that_differs_in_more_than_its_annotations(root):
     assert {becomes.replace(" ", "") for was, becomes in pairs if was == "LIMIT = 3"} == {"LIMIT=4", "LIMIT=2"}
 
 
+def test_an_exception_with_a_dotted_name_is_left_as_it_is(root):
+    text = "import json\ntry:\n    pass\nexcept (OSError, json.JSONDecodeError):\n    pass\n"
+    (root / "two.py").write_text(text, encoding="utf-8")
+    exchanged = [mutant.becomes for mutant in drawn(root, ["two.py"], 0) if "CosmicRay" in mutant.becomes]
+    assert exchanged == ["except (CosmicRayTestingException, json.JSONDecodeError):"]
+
+
 def test_every_place_is_drawn_once_before_any_is_drawn_twice_and_a_seed_decides(root):
     places = {change.start for change in changes(root, "one.py") if change.start[0] != 11}  # the annotation's line
     found = list(drawn(root, ["one.py"], 3))

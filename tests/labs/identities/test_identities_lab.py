@@ -5,8 +5,11 @@ import pytest
 from iclgd.errors import Refusal
 from iclgd.labs.identities import lab
 from iclgd.report.numbers import Size
+from iclgd.results import Result, array
 from iclgd.running import Where, run_study
 from iclgd.small.known import IDENTITIES
+from iclgd.study import Study
+from iclgd.tools import Tools
 
 SPEC = lab.IdentitiesSpec(names=("dual-form", "gd-layer"), seeds=2)
 
@@ -29,6 +32,33 @@ def test_the_page_shows_the_number_that_is_furthest_from_nothing(tmp_path):
     assert "2 equations · 2 seeds" in study.page.subtitle
 
 
+def test_every_quantity_of_an_identity_has_its_own_row_to_three_digits():
+    cells, keys = SPEC.cells(), list("abcd")
+    found = {
+        key: Result({}, [array(value, quantity="off"), array(value / 10, quantity="by")])
+        for key, value in zip(keys, (0.123456, -0.5, 0.25, 0.0), strict=True)
+    }
+    page = Study("identities", SPEC, cells, keys, found).page
+    assert page.table("Numbers").texts() == [
+        ["dual-form", "off", "-.5"],
+        ["dual-form", "by", "-.05"],
+        ["gd-layer", "off", ".25"],
+        ["gd-layer", "by", ".025"],
+    ]
+    assert page.answer == "0 to rounding: 0 of 4 numbers; furthest from it: dual-form (off), .5."
+    assert page.sections[0].brief
+    assert lab.answer([["one", "off", Size(0.123456)]]).endswith("one (off), .123.")
+    found["b"] = found["a"]
+    short = Study("identities", SPEC, cells, keys, found).page
+    assert short.table("Numbers").texts()[0] == ["dual-form", "off", ".123"]
+
+
+def test_a_run_says_what_it_is_doing():
+    said = []
+    lab.run(SPEC.cells()[0], Tools(progress=lambda what, done: said.append((what, done))))
+    assert said == [("dual-form", 0)]
+
+
 def test_without_names_all_are_asked():
     assert lab.IdentitiesSpec().names == tuple(IDENTITIES)
 
@@ -43,6 +73,21 @@ def test_a_change_of_what_computes_runs_them_again(tmp_path, monkeypatch):
     assert run_study("identities", SPEC, Where(tmp_path)).fresh == 0
     monkeypatch.setattr(lab, "source", lambda: "another source")
     assert run_study("identities", SPEC, Where(tmp_path)).fresh == 4
+
+
+def test_the_source_is_all_that_computes_and_nothing_that_shows(tmp_path, monkeypatch):
+    files = [tmp_path / name for name in ("labs/identities/lab.py", "small/sums.py", "spec.py", "report/page.py")]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("one", encoding="utf-8")
+    monkeypatch.setattr(lab, "__file__", str(files[0]))
+    seen = [lab.source.__wrapped__()]
+    for file in files:
+        file.write_text("two", encoding="utf-8")
+        seen.append(lab.source.__wrapped__())
+    assert len(set(seen)) == 4
+    assert seen[3] == seen[4]  # a page was changed
+    assert {len(name) for name in seen} == {16}
 
 
 def test_another_seed_gives_other_inputs():

@@ -125,6 +125,8 @@ def test_weights_are_the_first_seeds_scaled_and_turned_so_that_the_label_entry_i
     assert made.axes[2].get_title(loc="left") == "\ntrained"
     assert made.axes[0].get_ylabel() == "$W_K^T W_Q$"
     assert made.axes[3].get_ylabel() == "$P\\,W_V$"
+    for axes in images:  # two coordinates of a code, then the label
+        assert list(axes.get_xticks()) == list(axes.get_yticks()) == [0.5, 2.0]
 
 
 def test_the_summary_has_a_dot_for_every_seed_and_the_mean(reading):
@@ -145,3 +147,14 @@ def test_the_summary_has_a_dot_for_every_seed_and_the_mean(reading):
         assert mine[1].get_xdata() == pytest.approx([np.mean(values)])
         assert [line.get_ydata()[0] for line in mine] == [1, 1, 0, 0]
     assert [label.get_text() for label in left.get_yticklabels()] == [reading.setting.name()] * 2
+    assert key(left) == {"labels as they are": (COLOURS[0], "o"), "labels shuffled": (COLOURS[6], "x")}
+    assert {name: key(right)[name] for name in ("gd", "preconditioned gd")} == {
+        "gd": (COLOURS[1], "o"),
+        "preconditioned gd": (COLOURS[2], "o"),
+    }
+
+
+def key(axes):
+    """Colour and mark of each name in the legend."""
+    handles, names = axes.get_legend_handles_labels()
+    return {name: (one.get_color(), one.get_marker()) for one, name in zip(handles, names, strict=True)}
