@@ -59,7 +59,7 @@ def test_what_is_not_trained_step_by_step_is_not_counted(tmp_path):
 
 
 class Tokens(Arithmetic):
-    """A model in which a token costs 1 and a hundredth for each that stands before the text; an answer, a thousandth."""
+    """A model in which a token costs 1 and a hundredth for each that stands before its text; an answer a thousandth."""
 
     def __init__(self):
         pass
