@@ -149,7 +149,7 @@ def test_labs_of_seconds_leave_no_folder_unasked():
 @pytest.mark.parametrize("lab, field, value", cases(SMALLEST))
 def test_the_smallest_value_is_taken_and_a_smaller_one_refused(lab, field, value):
     assert getattr(LABS[lab].spec.of({**WITH.get(lab, {}), field: value}), field) == value
-    with pytest.raises(Refusal, match=field):
+    with pytest.raises(Refusal, match=f"`{field}` must be at least {value}"):
         LABS[lab].spec.of({**WITH.get(lab, {}), field: value - 1})
 
 
