@@ -8,7 +8,7 @@ First the test files of a package are run once on the tree as it is, to learn wh
 (mutation/mutated.py) is put into a copy of the tree, and the tests that enter the changed function run on it, the quick
 ones first, until one fails. A package's row in FILE is replaced, the others stay. Mutants that no test could tell from
 the original are named, each with the reason, in mutation/equivalents.yaml. With --again only those that survived in
-FILE are judged once more, as after a test was written: what was noticed before is taken to be noticed still.
+FILE are judged once more, as after a test was written; the row keeps the share that was noticed at first.
 """
 
 import argparse
@@ -186,7 +186,8 @@ def judged(mutant: Mutant, tests: Tests, tree: Path) -> Job:
 def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> dict[str, Any]:
     sources = sources_of(name, tree)
     mutants = list(islice(drawn(tree, sources, SEED), sample))
-    return fates_of(mutants, tests_for(name, sources[0], tree, copies), tree, copies)
+    found = fates_of(mutants, tests_for(name, sources[0], tree, copies), tree, copies)
+    return {**found, "first": share(found)}
 
 
 def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Path]) -> dict[str, Any]:
@@ -195,7 +196,7 @@ def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Pa
     found = fates_of(mutants, tests_for(name, sources_of(name, tree)[0], tree, copies), tree, copies)
     gone = len(before["survivors"]) - len(mutants)
     added = {part: before[part] + found[part] for part in ("killed", "timeout", "equivalent")}
-    return {**found, "mutants": before["mutants"] - gone, **added}
+    return {**found, "mutants": before["mutants"] - gone, **added, "first": before.get("first", "–")}
 
 
 def tests_for(name: str, source: str, tree: Path, copies: list[Path]) -> Tests:
@@ -240,17 +241,21 @@ def said(mutant: Mutant) -> dict[str, Any]:
 
 def record(packages: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """In the form that docs/fill.py reads."""
-    header = ["package", "mutants", "killed", "survived", "timeouts", "equivalent", "noticed"]
+    header = ["package", "mutants", "killed", "survived", "timeouts", "equivalent", "noticed", "at first"]
     rows = [[name, *map(str, row(found))] for name, found in packages.items()]
     table = {"title": "Mutants", "table": {"header": header, "rows": rows}}
     return {"title": "Mutation counts", "sections": [table], "figures": {}, "packages": packages}
 
 
 def row(found: dict[str, Any]) -> Iterable[Any]:
-    noticed = found["killed"] + found["timeout"]
-    could = noticed + found["survived"]
     counts = [found[part] for part in ("mutants", "killed", "survived", "timeout")]
-    return [*counts, len(found["equivalent"]), f"{noticed / could:.0%}" if could else "–"]
+    return [*counts, len(found["equivalent"]), share(found), found.get("first", "–")]
+
+
+def share(found: dict[str, Any]) -> str:
+    """Of the mutants that could be noticed those that were."""
+    noticed = found["killed"] + found["timeout"]
+    return f"{noticed / could:.0%}" if (could := noticed + found["survived"]) else "–"
 
 
 def kept(out: Path) -> dict[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ import pytest
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
 from mutation.watched import function_at
+from mutants import row, share, written
 
 SOURCE = '''"""A module."""
 
@@ -185,6 +186,18 @@ def test_a_mutant_of_a_record_is_found_again_where_its_line_went(root):
     assert (again.name, again.line) == (mutant.name, 13)
     assert found_again(root, said | {"was": "return 7"}) is None
     assert found_again(root, said | {"file": "two.py"}) is None
+
+
+def test_a_row_has_the_share_that_is_noticed_and_the_share_that_was_at_first(tmp_path):
+    found = {"mutants": 10, "killed": 6, "timeout": 1, "survived": 1, "equivalent": [{}, {}], "survivors": []}
+    assert list(row(found)) == [10, 6, 1, 1, 2, "88%", "–"]
+    assert list(row(found | {"first": "70%"}))[-1] == "70%"
+    assert share(found | {"killed": 0, "timeout": 0, "survived": 0}) == "–"
+    written(tmp_path / "found.json", {"nulls": found})
+    written(tmp_path / "found.json", {"metrics": found | {"survived": 0}})
+    table = json.loads((tmp_path / "found.json").read_text())["sections"][0]["table"]
+    assert [line[0] for line in table["rows"]] == ["metrics", "nulls"]  # a row is put in its place, the others stay
+    assert dict(zip(table["header"], table["rows"][0], strict=True))["noticed"] == "100%"
 
 
 def test_the_equivalents_that_are_named_are_read():
