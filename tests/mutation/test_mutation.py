@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from mutants import row, share, written
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
 from mutation.watched import function_at
-from mutants import row, share, written
 
 SOURCE = '''"""A module."""
 
