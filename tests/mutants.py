@@ -26,6 +26,7 @@ from typing import Any
 from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
 from mutation.mutated import Mutant, drawn, found_again
+from mutation.record import kept, row, share, written
 from mutation.watched import Chosen, Watch, function_at
 
 SOURCE = "src/iclgd"
@@ -39,6 +40,7 @@ IDENTITIES = (
     "nulls/identities.py",
     "labs/dual/identities.py",
     "labs/dual/modified_identities.py",
+    "labs/order/identities.py",
     "small/identities",
 )
 # package: the tests that are about it
@@ -236,40 +238,6 @@ def said(mutant: Mutant) -> dict[str, Any]:
     return {"file": mutant.file, "line": mutant.line, "was": mutant.was, "becomes": mutant.becomes}
 
 
-# what is written
-
-
-def record(packages: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """In the form that docs/fill.py reads."""
-    header = ["package", "mutants", "killed", "survived", "timeouts", "equivalent", "noticed", "at first"]
-    rows = [[name, *map(str, row(found))] for name, found in packages.items()]
-    table = {"title": "Mutants", "table": {"header": header, "rows": rows}}
-    return {"title": "Mutation counts", "sections": [table], "figures": {}, "packages": packages}
-
-
-def row(found: dict[str, Any]) -> Iterable[Any]:
-    counts = [found[part] for part in ("mutants", "killed", "survived", "timeout")]
-    return [*counts, len(found["equivalent"]), share(found), found.get("first", "–")]
-
-
-def share(found: dict[str, Any]) -> str:
-    """Of the mutants that could be noticed those that were."""
-    noticed = found["killed"] + found["timeout"]
-    return f"{noticed / could:.0%}" if (could := noticed + found["survived"]) else "–"
-
-
-def kept(out: Path) -> dict[str, dict[str, Any]]:
-    return json.loads(out.read_text(encoding="utf-8"))["packages"] if out.is_file() else {}
-
-
-def written(out: Path, packages: dict[str, dict[str, Any]]) -> None:
-    together = kept(out) | packages
-    order = [name for name in PACKAGES if name in together] + sorted(together.keys() - PACKAGES.keys())
-    out.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(record({name: together[name] for name in order}), ensure_ascii=False, indent=1)
-    out.write_text(text + "\n", encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--package", default=",".join(PACKAGES), help="packages or paths in them, between commas")
@@ -292,7 +260,7 @@ def main() -> None:
                 found = counted_again(name, kept(asked.out)[name], tree, copies)
             else:
                 found = counted(name, asked.sample, tree, copies)
-            written(asked.out, {name: found})
+            written(asked.out, {name: found}, list(PACKAGES))
             print(" ".join(map(str, (name, *row(found)))), flush=True)
 
 

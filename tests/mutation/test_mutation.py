@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mutants import row, share, written
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
+from mutation.record import row, share, written
 from mutation.watched import function_at
 
 SOURCE = '''"""A module."""
@@ -193,10 +193,11 @@ def test_a_row_has_the_share_that_is_noticed_and_the_share_that_was_at_first(tmp
     assert list(row(found)) == [10, 6, 1, 1, 2, "88%", "–"]
     assert list(row(found | {"first": "70%"}))[-1] == "70%"
     assert share(found | {"killed": 0, "timeout": 0, "survived": 0}) == "–"
-    written(tmp_path / "found.json", {"nulls": found})
-    written(tmp_path / "found.json", {"metrics": found | {"survived": 0}})
+    order = ("metrics", "learners", "nulls")
+    written(tmp_path / "found.json", {"nulls": found, "metrics/crossed.py": found}, order)
+    written(tmp_path / "found.json", {"metrics": found | {"survived": 0}}, order)
     table = json.loads((tmp_path / "found.json").read_text())["sections"][0]["table"]
-    assert [line[0] for line in table["rows"]] == ["metrics", "nulls"]  # a row is put in its place, the others stay
+    assert [line[0] for line in table["rows"]] == ["metrics", "nulls", "metrics/crossed.py"]
     assert dict(zip(table["header"], table["rows"][0], strict=True))["noticed"] == "100%"
 
 
