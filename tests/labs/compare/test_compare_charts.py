@@ -82,6 +82,14 @@ def test_a_dot_is_the_mean_over_layers_with_nulls_and_untrained_models_beside_it
     assert all(len(one.values) == 1 for one in dots)
 
 
+def test_a_learner_without_a_null_or_an_untrained_model_stands_alone():
+    def alone(cell, random):
+        return plant(cell, random)[:1]
+
+    comparison = planted(alone, **FIELDS | {"nulls": "none"}, seeds=2, init="trained")
+    assert {one.labels["name"] for one in charts._dots(comparison)} == {"gd 0.001"}
+
+
 @pytest.mark.parametrize(
     "learners, panel", [("gd,lcgd,task-vector", "metric"), ("gd,lcgd,task-vector,function-vector", "learner")]
 )
