@@ -7,6 +7,7 @@ from iclgd.labs.identities import lab
 from iclgd.report.numbers import Size
 from iclgd.results import Result, array
 from iclgd.running import Where, run_study
+from iclgd.small.fast import RULES
 from iclgd.small.known import IDENTITIES
 from iclgd.study import Study
 from iclgd.tools import Tools
@@ -94,6 +95,14 @@ def test_another_seed_gives_other_inputs():
     for name in ("gd-layer", "softmax-is-one-step", "noise-scores"):
         assert IDENTITIES[name](0) != IDENTITIES[name](1)
         assert IDENTITIES[name](0) == IDENTITIES[name](0)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_layers_that_learn_as_they_read_answer_as_their_learners(seed):
+    """No claim names this identity, so that it is judged here."""
+    found = IDENTITIES["learning-layers"](seed)
+    assert set(found) == set(RULES)
+    assert max(map(abs, found.values())) < 1e-12
 
 
 @pytest.mark.parametrize("name", list(IDENTITIES))
