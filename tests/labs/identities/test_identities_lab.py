@@ -1,13 +1,18 @@
 """The lab `identities`: a cell an identity and a seed; a page; a change of the source runs them again."""
 
 import pytest
+import torch
 
 from iclgd.errors import Refusal
+from iclgd.labs.dual import modified_identities
+from iclgd.labs.dual.modified import Modification, Negative, dual_of
 from iclgd.labs.identities import lab
 from iclgd.report.numbers import Size
 from iclgd.results import Result, array
 from iclgd.running import Where, run_study
+from iclgd.small import learners
 from iclgd.small.fast import RULES
+from iclgd.small.identities.drawn import problem
 from iclgd.small.known import IDENTITIES
 from iclgd.study import Study
 from iclgd.tools import Tools
@@ -103,6 +108,35 @@ def test_layers_that_learn_as_they_read_answer_as_their_learners(seed):
     found = IDENTITIES["learning-layers"](seed)
     assert set(found) == set(RULES)
     assert max(map(abs, found.values())) < 1e-12
+
+
+def test_what_no_claim_reads_of_an_identity_is_what_it_should_be():
+    delta = IDENTITIES["delta-is-sgd"](0)
+    assert max(delta[name] for name in ("residual", "gated", "chunks", "output")) < 1e-12
+    assert delta["order"] > 0.1
+    printed = IDENTITIES["printed-attention"](0)
+    assert (printed["defined"], printed["residual"]) == (0.0, 1.0)  # K V q has no value
+    assert printed["as V Kᵀ q"] < 1e-12
+    p = problem(3)
+    start = p.normal(p.sizes[1], p.sizes[0])
+    moved = learners.predict(learners.gd(p.x, p.y, p.rate, 1, start) - start, p.x)
+    assert IDENTITIES["gd-layer"](3)["moves"] == pytest.approx(float(moved.abs().max()))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_negatives_as_printed_are_off_by_as_much_as_other_keys_make(seed):
+    """Without features: a step on v_j at k_j, where v_j at k_i is meant, moves the answer by Σ a_j v_j in place of
+    Σ a_i v_j, summed over pairs, with a what attention gives."""
+    query, keys, values, _, block = modified_identities._head(seed)
+    scores = dual_of(query, keys, values, block, Modification()).scores
+    sets = Negative(3, 0.5).sets(scores, torch.ones_like(scores, dtype=torch.bool))
+    given = (keys @ query / keys.shape[-1] ** 0.5).softmax(-1)
+    own, shown = given[block.demos], values[block.demos]
+    meant = given @ values - 0.5 * own @ (sets @ shown)
+    printed = given @ values - 0.5 * (own * sets.sum(0)) @ shown
+    found = modified_identities.negatives_as_printed(seed)["as printed"]
+    assert found == pytest.approx(float((printed - meant).norm() / meant.norm()))
+    assert found > 0.01
 
 
 @pytest.mark.parametrize("name", list(IDENTITIES))
