@@ -10,6 +10,7 @@ from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.metrics.likeness import sim_am, sim_am_delta, sim_aou, sim_aou_norm
+from iclgd.nulls import NULLS
 from iclgd.prompts import build_prompts
 from iclgd.results import Result
 from iclgd.spec import EpisodeSpec, PromptSpec
@@ -119,6 +120,12 @@ def test_wrong_labels_are_read_for_the_contrast_alone(subject, task, contrast):
     assert bool(found.select(learner="icl", null="wrong-labels")) == contrast
     assert bool(found.select(learner="icl", metric="label-share")) == contrast
     assert found.select(learner="icl", metric="accuracy", null=None)
+
+
+def test_a_null_whose_training_diverged_is_said_and_one_that_has_a_contrast_only_is_not(subject, task, monkeypatch):
+    monkeypatch.setattr(NULLS["other-demos"], "trace", lambda *_what: None)
+    cell = little_cell(task, "gd:rate=0.01", nulls=("other-demos", "two-wrongs"))
+    assert little_result(subject, cell).facts["nulls_left_out"] == {"other-demos": "it diverged"}
 
 
 def test_an_episode_is_forgotten_when_its_last_cell_is_done(monkeypatch):
