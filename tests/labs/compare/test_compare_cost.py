@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from counting import Counter
+from counting import Counter, Tokens
 from iclgd.lab import LABS
 from iclgd.labs.compare.cost import _trace
 from iclgd.labs.compare.spec import CompareSpec
-from iclgd.models.arithmetic import Arithmetic
 from iclgd.prompts import Prompts
 from iclgd.tools import Tools
 from little import little_model, little_task
@@ -56,16 +55,6 @@ def test_two_learners_against_each_other_cost_nothing_more(tmp_path):
 
 def test_what_is_not_trained_step_by_step_is_not_counted(tmp_path):
     assert LAB.flops(asked(tmp_path, learners="static-patch")[1], Tools()) is None
-
-
-class Tokens(Arithmetic):
-    """A model in which a token costs 1 and a hundredth for each that stands before its text; an answer a thousandth."""
-
-    def __init__(self):
-        pass
-
-    def read(self, lengths, context=0, rows=0):
-        return sum(lengths) * (1 + context / 100) + rows / 1000
 
 
 def test_a_trace_asks_every_query_with_a_label_and_once_more_for_each_beginning_of_longer_labels():

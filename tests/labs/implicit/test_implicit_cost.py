@@ -2,11 +2,10 @@
 
 import pytest
 
-from counting import Counter
+from counting import Counter, Tokens
 from iclgd.lab import LABS
 from iclgd.labs.implicit import cost
 from iclgd.labs.implicit.spec import ExactCell, ImplicitSpec
-from iclgd.models.arithmetic import Arithmetic
 from iclgd.tools import Tools
 from little import little_model, little_task
 
@@ -29,19 +28,6 @@ def test_every_cell_of_an_episode_costs_what_torch_counts(tmp_path, monkeypatch)
     assert set(said) == {"static", "trained", "exact float32"}
     for name in said:
         assert said[name] == pytest.approx(found[name], rel=0.4), name
-
-
-class Tokens(Arithmetic):
-    """A model in which a token costs 1 and a hundredth for each that stands before the text; an answer, a thousandth.
-
-    Its last maps have ten weights.
-    """
-
-    def __init__(self):
-        object.__setattr__(self, "trained", {"down": 10})
-
-    def read(self, lengths, context=0, rows=0):
-        return sum(lengths) * (1 + context / 100) + rows / 1000
 
 
 def test_a_fit_reads_its_texts_and_puts_every_token_and_its_solution_through_the_last_maps():
