@@ -8,7 +8,7 @@ First the test files of a package are run once on the tree as it is, to learn wh
 (mutation/mutated.py) is put into a copy of the tree, and the tests that enter the changed function run on it, the quick
 ones first, until one fails. A package's row in FILE is replaced, the others stay. Mutants that no test could tell from
 the original are named, each with the reason, in mutation/equivalents.yaml. With --again only those that survived in
-FILE are judged once more, as after a test was written: what was noticed before is taken to be noticed still.
+FILE are judged once more, as after a test was written; the row keeps the share that was noticed at first.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from typing import Any
 from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
 from mutation.mutated import Mutant, drawn, found_again
+from mutation.record import kept, row, share, written
 from mutation.watched import Chosen, Watch, function_at
 
 SOURCE = "src/iclgd"
@@ -39,6 +40,7 @@ IDENTITIES = (
     "nulls/identities.py",
     "labs/dual/identities.py",
     "labs/dual/modified_identities.py",
+    "labs/order/identities.py",
     "small/identities",
 )
 # package: the tests that are about it
@@ -58,6 +60,8 @@ PACKAGES = {
     "labs/languages": ("labs/languages", OPTIONS, GOLDEN),
     "labs/dual": ("labs/dual", OPTIONS, GOLDEN),
     "labs/implicit": ("labs/implicit", OPTIONS),
+    "labs/causal": ("labs/causal", OPTIONS),
+    "labs/order": ("labs/order", OPTIONS),
     "labs/exits": ("labs/exits", OPTIONS),
     "labs/identities": ("labs/identities", OPTIONS),
     "identities": ("labs/identities", "labs/dual/test_dual_identities.py", "claims/test_seconds.py"),
@@ -184,7 +188,8 @@ def judged(mutant: Mutant, tests: Tests, tree: Path) -> Job:
 def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> dict[str, Any]:
     sources = sources_of(name, tree)
     mutants = list(islice(drawn(tree, sources, SEED), sample))
-    return fates_of(mutants, tests_for(name, sources[0], tree, copies), tree, copies)
+    found = fates_of(mutants, tests_for(name, sources[0], tree, copies), tree, copies)
+    return {**found, "first": share(found)}
 
 
 def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Path]) -> dict[str, Any]:
@@ -193,7 +198,7 @@ def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Pa
     found = fates_of(mutants, tests_for(name, sources_of(name, tree)[0], tree, copies), tree, copies)
     gone = len(before["survivors"]) - len(mutants)
     added = {part: before[part] + found[part] for part in ("killed", "timeout", "equivalent")}
-    return {**found, "mutants": before["mutants"] - gone, **added}
+    return {**found, "mutants": before["mutants"] - gone, **added, "first": before.get("first", "–")}
 
 
 def tests_for(name: str, source: str, tree: Path, copies: list[Path]) -> Tests:
@@ -233,36 +238,6 @@ def said(mutant: Mutant) -> dict[str, Any]:
     return {"file": mutant.file, "line": mutant.line, "was": mutant.was, "becomes": mutant.becomes}
 
 
-# what is written
-
-
-def record(packages: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """In the form that docs/fill.py reads."""
-    header = ["package", "mutants", "killed", "survived", "timeouts", "equivalent", "noticed"]
-    rows = [[name, *map(str, row(found))] for name, found in packages.items()]
-    table = {"title": "Mutants", "table": {"header": header, "rows": rows}}
-    return {"title": "Mutation counts", "sections": [table], "figures": {}, "packages": packages}
-
-
-def row(found: dict[str, Any]) -> Iterable[Any]:
-    noticed = found["killed"] + found["timeout"]
-    could = noticed + found["survived"]
-    counts = [found[part] for part in ("mutants", "killed", "survived", "timeout")]
-    return [*counts, len(found["equivalent"]), f"{noticed / could:.0%}" if could else "–"]
-
-
-def kept(out: Path) -> dict[str, dict[str, Any]]:
-    return json.loads(out.read_text(encoding="utf-8"))["packages"] if out.is_file() else {}
-
-
-def written(out: Path, packages: dict[str, dict[str, Any]]) -> None:
-    together = kept(out) | packages
-    order = [name for name in PACKAGES if name in together] + sorted(together.keys() - PACKAGES.keys())
-    out.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(record({name: together[name] for name in order}), ensure_ascii=False, indent=1)
-    out.write_text(text + "\n", encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--package", default=",".join(PACKAGES), help="packages or paths in them, between commas")
@@ -285,7 +260,7 @@ def main() -> None:
                 found = counted_again(name, kept(asked.out)[name], tree, copies)
             else:
                 found = counted(name, asked.sample, tree, copies)
-            written(asked.out, {name: found})
+            written(asked.out, {name: found}, list(PACKAGES))
             print(" ".join(map(str, (name, *row(found)))), flush=True)
 
 

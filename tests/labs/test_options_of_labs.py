@@ -73,8 +73,15 @@ UNASKED = {
     | {"task": "gaussian", "dx": 5, "k": 20, "noise": 0, "layers": 3, "steps": 3000, "batch": 64, "rate": 0.01}
     | {"clip": 0.1, "episodes": 2000, "seeds": (0, 1, 2)},
     "linear optimum": FAMILY | {"steps": 3, "sample": 5000},
+    "identities": {"seeds": (0, 1, 2)},
 }
-WITH = {"dual modify": {"modifications": "plain"}, "dual train": {"arms": "plain"}}  # which need k of their own
+# which need k of their own, or allow a small one
+WITH = {
+    "dual modify": {"modifications": "plain"},
+    "dual train": {"arms": "plain"},
+    "order": {"orders": 2},
+    "linear depth": {"dx": 1},
+}
 # the smallest value taken; one less is refused
 SMALLEST = {
     "compare": {"k": 1, "queries": 1, "query_seed": 0, "batch_tokens": 1},
@@ -92,21 +99,40 @@ SMALLEST = {
     "languages list": {"max_length": 1},
     "linear train": {"dx": 1, "k": 1, "noise": 0, "dy": 1, "layers": 1, "heads": 1, "hidden": 1, "steps": 1, "batch": 1}
     | {"episodes": 1, "width": 0},
+    "linear layers": {"dx": 1, "noise": 0, "layers": 1, "steps": 1, "batch": 1, "episodes": 1},
+    "linear depth": {"dx": 1, "k": 1, "noise": 0, "layers": 1, "steps": 1, "batch": 1, "episodes": 1},
+    "order": {"k": 2, "queries": 1, "orders": 2, "top": 1},
     "linear optimum": {"steps": 1, "sample": 1, "dx": 1, "k": 1, "noise": 0},
 }
 LARGEST = {"languages sample": {"length": 40, "count": 1_000_000}, "languages list": {"max_length": 40}}
-POSITIVE = {"dual train": ["rate"], "languages run": ["rate"], "linear train": ["rate", "clip"]}
+POSITIVE = {"dual train": ["rate"], "languages run": ["rate"]}
+POSITIVE |= {lab: ["rate", "clip"] for lab in ("linear train", "linear layers", "linear depth")}
 ELSEWHERE = {"plugin", "model", "revision", "device", "device_map", "allow_pickle", "trust_remote_code", "data"}
 NOT_KEYED = {
     "compare": ELSEWHERE | {"batch_tokens", "position"},
     **dict.fromkeys(("implicit", "causal"), ELSEWHERE | {"other"}),
-    **dict.fromkeys(("trace", "dual check", "dual bound", "dual modify"), ELSEWHERE | {"task"}),
+    **dict.fromkeys(("trace", "exits", "dual check", "dual bound", "dual modify"), ELSEWHERE | {"task"}),
+    "order": ELSEWHERE,
     **{lab: {"plugin"} for lab in ("languages run", "languages all", "linear train", "linear optimum", "dual train")},
+    **{lab: {"plugin"} for lab in ("linear layers", "linear depth")},
+}
+# of a cell: what its identity names by content, and what only decides how fast it is
+NOT_KEYED_IN_CELLS = {
+    "compare": {"task", "batch_tokens"},
+    "trace": {"task"},
+    "implicit": {"task", "other"},
+    **{lab: {"task", "episode"} for lab in ("exits", "order")},
+    **{lab: {"task", "episode", "query"} for lab in ("dual check", "dual bound", "dual modify")},
+    **{lab: set() for lab in ("languages run", "linear train", "linear layers", "linear depth", "linear optimum")},
 }
 
 
 def cases(table: dict) -> list[tuple]:
     return [(lab, *one) for lab, fields in table.items() for one in fields.items()]
+
+
+def not_keyed(spec) -> set[str]:
+    return {name for name, field in spec.model_fields.items() if not is_keyed(field)}
 
 
 @pytest.mark.parametrize("lab", UNASKED)
@@ -115,11 +141,16 @@ def test_what_is_run_unasked(lab):
     assert {name: getattr(spec, name) for name in UNASKED[lab]} == UNASKED[lab]
 
 
+def test_labs_of_seconds_leave_no_folder_unasked():
+    quick = {lab for lab in LABS if LABS[lab].quick}
+    assert quick == {"identities", "languages sample", "languages list", "linear optimum"}
+
+
 @pytest.mark.parametrize("lab, field, value", cases(SMALLEST))
 def test_the_smallest_value_is_taken_and_a_smaller_one_refused(lab, field, value):
-    assert getattr(LABS[lab].spec.of({field: value, **WITH.get(lab, {})}), field) == value
-    with pytest.raises(Refusal, match=field):
-        LABS[lab].spec.of({field: value - 1, **WITH.get(lab, {})})
+    assert getattr(LABS[lab].spec.of({**WITH.get(lab, {}), field: value}), field) == value
+    with pytest.raises(Refusal, match=f"`{field}` must be at least {value}"):
+        LABS[lab].spec.of({**WITH.get(lab, {}), field: value - 1})
 
 
 @pytest.mark.parametrize("lab, field, value", cases(LARGEST))
@@ -138,8 +169,13 @@ def test_a_rate_is_above_zero_and_may_be_small(lab, field):
 
 @pytest.mark.parametrize("lab", NOT_KEYED)
 def test_options_that_change_no_number_are_not_in_the_key(lab):
-    fields = LABS[lab].spec.model_fields
-    assert {name for name, field in fields.items() if not is_keyed(field)} == NOT_KEYED[lab]
+    assert not_keyed(LABS[lab].spec) == NOT_KEYED[lab]
+
+
+@pytest.mark.parametrize("lab", NOT_KEYED_IN_CELLS)
+def test_only_what_its_identity_names_is_not_in_a_cells_own_key(lab):
+    for kind in {type(cell.spec) for cell in LABS[lab].spec.of({}).cells()}:
+        assert not_keyed(kind) == NOT_KEYED_IN_CELLS[lab]
 
 
 @pytest.mark.parametrize(

@@ -136,5 +136,6 @@ def test_no_demonstrations_change_nothing():
     with GradientDescent(RATE).learn(subject, prompts(())) as predictor:
         assert not moved(before, weights_of(subject.model))
         assert predictor.training.losses == ()
+        assert predictor.training.gradient_norms.shape == (subject.layout.layers, 0)
         assert predictor.training.diverged is None
         assert predictor.training.moved == 0

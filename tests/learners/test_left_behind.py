@@ -112,6 +112,7 @@ def test_a_rate_in_float32_that_leaves_finite_numbers_is_diverged_all_the_same()
         (0.5, [3.0, 4.0, 5.0], None),
         (0.99, [3.0, 9.0, 8.9], None),  # 8.95 in the mean: within twice ln 99 = 4.6 (rounded up: 9.19)
         (0.5, [3.0, 9.0, 9.5], "the loss rose from 3 to 9.25, and guessing evenly has 4.6"),
+        (0.5, [3.0, 30.0], "the loss rose from 3 to 30, and guessing evenly has 4.6"),
         (0.5, [6.0, 9.0, 9.5], None),  # it began above guessing
         (0.5, [6.0, 30.0, 0.1, 0.1], None),  # one bad step is none
         (0.5, [100.0], None),

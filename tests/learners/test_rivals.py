@@ -42,6 +42,12 @@ def test_a_demonstration_is_asked_behind_the_others_and_without_its_label():
         assert context == (1, *others[0], 5, *others[1], 5)
 
 
+def test_of_two_demonstrations_each_is_asked_behind_the_other():
+    prompts = asked(2)
+    one, two = prompts.demos
+    assert list(left_out(prompts)) == [((1, *two.ids, 5), one.ids[:-1]), ((1, *one.ids, 5), two.ids[:-1])]
+
+
 @pytest.mark.parametrize("learner", [StaticPatch(), TaskVector(), FunctionVector()])
 def test_one_demonstration_has_no_others_to_be_asked_behind(learner):
     with pytest.raises(Refusal, match="`k` must be at least 2"):

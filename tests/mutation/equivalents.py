@@ -1,9 +1,9 @@
 """Mutants that are not counted as survivors, since there is nothing to notice: equivalents.yaml names them.
 
 `looks` are keyword arguments that change how a picture looks and nothing that it says (a line's width): a number there
-is not tested in modules that draw. `guards` are keyword arguments that, when True, assert what holds by construction
-(zip's strict, a dataclass's frozen) or keep what nobody asks for (use_cache, repr): turning one off or on is not
-noticed, nor is what is imported for annotations only.
+is not tested in modules that draw, nor is the decorator that gives all pictures one style. `guards` are keyword
+arguments that, when True, assert what holds by construction (zip's strict, a dataclass's frozen) or keep what nobody
+asks for (use_cache, repr): turning one off or on is not noticed, nor is what is imported for annotations only.
 `draws` are, in identities, the calls whose numbers only choose a random stream, and `sizes` the names of how much is
 drawn: an identity holds on any draw of any size. `same` are single mutants that do what the original does, each with
 the reason.
@@ -44,6 +44,8 @@ def reasons(tree: Path) -> Callable[[Mutant], str]:
             drawn = [size.sub(r"\1", stream.sub(r"\1", lines)) for lines in (mutant.was, mutant.becomes)]
             if drawn[0] == drawn[1]:
                 return DRAWS
+        if mutant.was.strip() == "@styled" and not mutant.becomes.strip():
+            return LOOKS
         alike = look.sub(r"\1", mutant.was) == look.sub(r"\1", mutant.becomes)
         return LOOKS if alike and "matplotlib" in mutant.source else ""
 

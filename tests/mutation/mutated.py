@@ -94,13 +94,16 @@ def found_again(root: Path, said: dict[str, Any]) -> Mutant | None:
 
 
 def mutated(root: Path, change: Change) -> Mutant | None:
-    """None where the change is not one that could be noticed: no program, or the same program."""
+    """None where the change is not one that could be noticed (no program, or the same program) or cannot be made."""
     source = (root / change.file).read_text(encoding="utf-8")
     tree = parso.parse(source)
     node = next(node for number, node in enumerate(ast_nodes(tree)) if number == change.node)
     siblings = node.parent.children
     place = next(i for i, sibling in enumerate(siblings) if sibling is node)
-    new = operators()[change.operator].mutate(node, change.index)
+    try:
+        new = operators()[change.operator].mutate(node, change.index)
+    except AttributeError:  # cosmic-ray exchanges an exception by its name, and has none for a dotted one
+        return None
     siblings[place : place + 1] = [] if new is None else [new]
     text = tree.get_code()
     try:

@@ -10,6 +10,7 @@ import pytest
 
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
+from mutation.record import row, share, written
 from mutation.watched import function_at
 
 SOURCE = '''"""A module."""
@@ -47,6 +48,13 @@ def test_a_mutant_is_a_program_that_differs_in_more_than_its_annotations(root):
     assert {becomes.replace(" ", "") for was, becomes in pairs if was == "LIMIT = 3"} == {"LIMIT=4", "LIMIT=2"}
 
 
+def test_an_exception_with_a_dotted_name_is_left_as_it_is(root):
+    text = "import json\ntry:\n    pass\nexcept (OSError, json.JSONDecodeError):\n    pass\n"
+    (root / "two.py").write_text(text, encoding="utf-8")
+    exchanged = [mutant.becomes for mutant in drawn(root, ["two.py"], 0) if "CosmicRay" in mutant.becomes]
+    assert exchanged == ["except (CosmicRayTestingException, json.JSONDecodeError):"]
+
+
 def test_every_place_is_drawn_once_before_any_is_drawn_twice_and_a_seed_decides(root):
     places = {change.start for change in changes(root, "one.py") if change.start[0] != 11}  # the annotation's line
     found = list(drawn(root, ["one.py"], 3))
@@ -80,6 +88,8 @@ def test_equivalents_are_looks_guards_and_what_is_named_with_its_reason(root):
     assert of('"axes.linewidth": 0.8,', '"axes.linewidth": 1.8,', "import matplotlib")
     assert not of("plot(y, linewidth=1.5)", "plot(y, linewidth= 2.5)", "import torch")
     assert not of("plot(y, x=1.5)", "plot(y, x= 2.5)", "import matplotlib")
+    assert of("\n\n@styled", "\n")
+    assert not of("\n\n@property", "\n")
 
 
 def test_an_identitys_draws_and_sizes_are_equivalent_in_identities_alone(root):
@@ -176,6 +186,19 @@ def test_a_mutant_of_a_record_is_found_again_where_its_line_went(root):
     assert (again.name, again.line) == (mutant.name, 13)
     assert found_again(root, said | {"was": "return 7"}) is None
     assert found_again(root, said | {"file": "two.py"}) is None
+
+
+def test_a_row_has_the_share_that_is_noticed_and_the_share_that_was_at_first(tmp_path):
+    found = {"mutants": 10, "killed": 6, "timeout": 1, "survived": 1, "equivalent": [{}, {}], "survivors": []}
+    assert list(row(found)) == [10, 6, 1, 1, 2, "88%", "–"]
+    assert list(row(found | {"first": "70%"}))[-1] == "70%"
+    assert share(found | {"killed": 0, "timeout": 0, "survived": 0}) == "–"
+    order = ("metrics", "learners", "nulls")
+    written(tmp_path / "found.json", {"nulls": found, "metrics/crossed.py": found}, order)
+    written(tmp_path / "found.json", {"metrics": found | {"survived": 0}}, order)
+    table = json.loads((tmp_path / "found.json").read_text())["sections"][0]["table"]
+    assert [line[0] for line in table["rows"]] == ["metrics", "nulls", "metrics/crossed.py"]
+    assert dict(zip(table["header"], table["rows"][0], strict=True))["noticed"] == "100%"
 
 
 def test_the_equivalents_that_are_named_are_read():

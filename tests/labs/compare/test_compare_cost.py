@@ -1,10 +1,14 @@
 """The arithmetic of a cell, counted before it is run, beside what the run multiplied."""
 
+from dataclasses import replace
+
 import pytest
 
-from counting import Counter
+from counting import Counter, Tokens
 from iclgd.lab import LABS
+from iclgd.labs.compare.cost import _trace
 from iclgd.labs.compare.spec import CompareSpec
+from iclgd.prompts import Prompts
 from iclgd.tools import Tools
 from little import little_model, little_task
 
@@ -51,3 +55,14 @@ def test_two_learners_against_each_other_cost_nothing_more(tmp_path):
 
 def test_what_is_not_trained_step_by_step_is_not_counted(tmp_path):
     assert LAB.flops(asked(tmp_path, learners="static-patch")[1], Tools()) is None
+
+
+def test_a_trace_asks_every_query_with_a_label_and_once_more_for_each_beginning_of_longer_labels():
+    short = Prompts((1,), (), (2,), ((5, 6), (7,)), ((8,), (9,)), (0, 1))
+    assert _trace(Tokens(), short) == pytest.approx(5 * 1.01 + 0.002)  # behind bos
+    assert _trace(Tokens(), short, queries=1) == pytest.approx(3 * 1.01 + 0.001)
+    assert _trace(Tokens(), short, context=10) == pytest.approx(5 * 1.1 + 0.002)
+    assert _trace(Tokens(), replace(short, blanks=((4,),))) == pytest.approx(7 * 1.01 + 0.003)
+    long = replace(short, labels=((8,), (9, 10)))
+    beginnings = (3 * 1.01 + 0.004) + (5 * 1.01 + 0.004)  # none, and 9, each with two rows a query
+    assert _trace(Tokens(), long) == pytest.approx(5 * 1.01 + 0.002 + beginnings)

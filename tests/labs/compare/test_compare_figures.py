@@ -25,6 +25,7 @@ def test_layers_are_drawn_for_the_rate_that_the_answer_speaks_of_with_its_untrai
     assert found["lcgd 0.1, random weights"] == [0.55] * 3
     assert found["gd: another query's update"] == [0.21] * 3
     assert "gd 0.01" not in found
+    assert [0.0, 0.0] in found.values()  # where nothing is alike
     assert lines(second)["lcgd 0.1"] == [0.4] * 3
     assert (first.get_ylabel(), second.get_ylabel()) == ("cosine with the update of reading", "")
     assert first.get_lines()[0].get_xdata().tolist() == [0, 1, 2]

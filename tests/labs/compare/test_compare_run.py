@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 import torch
 
+from iclgd.labs.compare import run
+from iclgd.labs.compare.spec import CompareSpec
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.metrics.likeness import sim_am, sim_am_delta, sim_aou, sim_aou_norm
+from iclgd.nulls import NULLS
 from iclgd.prompts import build_prompts
+from iclgd.results import Result
 from iclgd.spec import EpisodeSpec, PromptSpec
 from iclgd.tasks.episodes import load_episode
+from iclgd.tools import Tools
 from little import little_cell, little_result, little_task
 from tiny import tiny_subject
 
@@ -115,3 +120,38 @@ def test_wrong_labels_are_read_for_the_contrast_alone(subject, task, contrast):
     assert bool(found.select(learner="icl", null="wrong-labels")) == contrast
     assert bool(found.select(learner="icl", metric="label-share")) == contrast
     assert found.select(learner="icl", metric="accuracy", null=None)
+
+
+def test_a_null_whose_training_diverged_is_said_and_one_that_has_a_contrast_only_is_not(subject, task, monkeypatch):
+    monkeypatch.setattr(NULLS["other-demos"], "trace", lambda *_what: None)
+    cell = little_cell(task, "gd:rate=0.01", nulls=("other-demos", "two-wrongs"))
+    assert little_result(subject, cell).facts["nulls_left_out"] == {"other-demos": "it diverged"}
+
+
+def test_an_episode_is_forgotten_when_its_last_cell_is_done(monkeypatch):
+    """Cells of two episodes, the first in the first and third place."""
+    forgotten = []
+
+    class Kept:
+        def __init__(self, name):
+            self.name = name
+
+        def clear(self):
+            forgotten.append(self.name)
+
+    monkeypatch.setattr(run, "wanted", lambda _spec, _bench: [])
+    monkeypatch.setattr(run, "portions", lambda every: [range(len(every))])
+    monkeypatch.setattr(run, "train_ahead", lambda _wanted: None)
+    monkeypatch.setattr(run, "_result", lambda _spec, _bench: Result({}, []))
+    cells = CompareSpec.of({"seeds": 3, "init": "trained"}).cells()[:3]
+
+    def seen(benches):
+        forgotten.clear()
+        given = iter(benches)
+        monkeypatch.setattr(run, "bench_of", lambda _spec, _tools: next(given))
+        return [list(forgotten) for _ in run.together(cells[: len(benches)], Tools())] + [list(forgotten)]
+
+    one, two = Kept("one"), Kept("two")
+    assert seen([one, two, one]) == [[], [], ["two"], ["two", "one"]]
+    assert seen([one, two]) == [[], ["one"], ["one", "two"]]
+    assert seen([one]) == [[], []]  # a cell that runs alone may be followed by another of its episode

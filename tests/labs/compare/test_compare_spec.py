@@ -26,6 +26,23 @@ def test_rates_multiply_the_learners_that_have_one():
     assert [(a.label, b.label) for a, b in asked.pairs] == [("gd 0.0001", "lcgd 0.0001"), ("gd 0.01", "lcgd 0.01")]
 
 
+def test_draws_share_a_pass_until_the_learners_of_one_fill_it():
+    def groups(count):
+        rates = ",".join(f"{i}e-3" for i in range(1, count + 1))
+        return {cell.group for cell in spec(learners="gd", rates=rates, seeds=2, init="trained,random").cells()}
+
+    untrained = {"random sentiment 0", "random sentiment 1"}  # whose weights change with the draw
+    assert groups(7) == {"trained sentiment"} | untrained
+    assert groups(8) == {"trained sentiment 0", "trained sentiment 1"} | untrained
+
+
+def test_the_floor_is_of_the_first_draw_of_the_first_weights():
+    asked = spec(learners="gd", seeds=2, init="trained,random", task="sentiment,kinds")
+    floors = {(c.labels["init"], c.labels["task"], c.labels["seed"]) for c in asked.cells() if c.spec.floor}
+    assert floors == {("trained", "sentiment", 0), ("trained", "kinds", 0)}
+    assert not any(cell.spec.floor for cell in spec(floor=False, seeds=2).cells())
+
+
 def test_five_seeds_have_the_cells_of_three_and_more():
     tools = Tools()
     three, five = ({_job(cell, tools).key for cell in spec(seeds=count, floor=False).cells()} for count in (3, 5))

@@ -255,3 +255,10 @@ def test_modifications_are_read_from_text() -> None:
 def test_a_modification_that_cannot_be_read_is_refused(text: str, says: str) -> None:
     with pytest.raises(Refusal, match=says):
         read(text)
+
+
+def test_the_regularised_forms_take_half_unless_they_are_told():
+    """Of what attention gives to the query's own key (.5), and of one (the slide)."""
+    where, weights = Block(torch.tensor([0, -1]), torch.tensor([1])), torch.tensor([[0.5, 0.5]])
+    assert Regularised().weights(weights, weights, where).tolist() == [[0.5, 0.25]]
+    assert RegularisedSlide().weights(weights, weights, where).tolist() == [[0.5, 0.0]]

@@ -1,16 +1,21 @@
 """Every layer read out: the last one is the model itself."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
+from iclgd.labs.exits import run
 from iclgd.labs.exits.lab import ExitsCell, ExitsSpec
 from iclgd.labs.exits.page import page
 from iclgd.models.load import load_subject
+from iclgd.prompts import build_prompts
 from iclgd.results import Result, array
 from iclgd.running import Where, run_study
 from iclgd.spec import ModelSpec, is_keyed
 from iclgd.study import Study
+from iclgd.tools import Tools
 from little import little_model, little_task
 
 
@@ -35,9 +40,6 @@ def test_a_layer_is_the_model_cut_off_behind_it(tmp_path):
     subject = load_subject(ModelSpec(name=spec.model.name, device="cpu"))
     whole, cut = load_subject(ModelSpec(name=spec.model.name, device="cpu")), subject.model
     cut.model.layers = cut.model.layers[:2]
-    from iclgd.prompts import build_prompts
-    from iclgd.tools import Tools
-
     prompts = build_prompts(subject.tokenizer, Tools().episode(spec.task, spec.episode), spec.prompt, None)
     ids = [torch.tensor([prompts.context + query]) for query in prompts.queries]
     with torch.no_grad():
@@ -48,6 +50,27 @@ def test_a_layer_is_the_model_cut_off_behind_it(tmp_path):
     (agrees,), (right,) = (found.arrays(quantity=name, learner="icl") for name in ("agrees", "right"))
     assert [bool(x) for x in agrees.values[:, 1]] == [a == b for a, b in zip(short, full, strict=True)]
     assert [bool(x) for x in right.values[:, 1]] == [a == b for a, b in zip(choices, prompts.answers, strict=True)]
+
+
+def test_a_layer_agrees_where_its_token_is_the_last_layers_and_is_right_where_its_label_is_the_answer(monkeypatch):
+    """Planted: the token that each of two layers would say, and the label (token 3 or 1) that it prefers."""
+    said, preferred, answers = [[0, 2], [2, 2], [4, 3], [1, 3]], [[0, 1], [1, 0], [0, 0], [1, 0]], (0, 1, 1, 0)
+    blocks = torch.zeros(4, 2, 2, 5)
+    for query in range(4):
+        for layer in range(2):
+            blocks[query, layer, 0, [3, 1][preferred[query][layer]]] = 1
+            blocks[query, layer, 0, said[query][layer]] = 2
+    subject = SimpleNamespace(layout=SimpleNamespace(layers=2), unembed=lambda hidden: hidden, name="planted")
+    subject.device, subject.dtype = torch.device("cpu"), torch.float32
+    bench = SimpleNamespace(prompts=SimpleNamespace(labels=((3,), (1, 0)), answers=answers), facts=dict)
+    bench.zero = bench.icl = SimpleNamespace(blocks=blocks)
+    tools = Tools()
+    tools.subject, tools.episode = (lambda _model: subject), (lambda *_which: None)
+    monkeypatch.setattr(run, "Bench", lambda *_parts: bench)
+    found = run.run(ExitsSpec.of({}).cells()[0], tools)
+    (agrees,), (right,) = (found.select(quantity=name, learner="icl") for name in ("agrees", "right"))
+    assert agrees.values.tolist() == [[0, 1], [1, 1], [0, 1], [0, 1]]
+    assert right.values.tolist() == [[1, 0], [1, 0], [0, 0], [0, 1]]
 
 
 def test_weights_and_examples_name_a_cell_and_the_files_they_came_from_do_not():

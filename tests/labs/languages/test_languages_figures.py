@@ -5,7 +5,7 @@ import pytest
 from language_studies import planted_study
 from matplotlib.colors import to_hex
 
-from iclgd.labs.languages import figures
+from iclgd.labs.languages import figures, widgets
 from iclgd.labs.languages.measures import TRAINED
 from iclgd.labs.languages.reading import readings
 from iclgd.report.figures import COLOURS
@@ -125,6 +125,8 @@ def test_weights_are_the_first_seeds_scaled_and_turned_so_that_the_label_entry_i
     assert made.axes[2].get_title(loc="left") == "\ntrained"
     assert made.axes[0].get_ylabel() == "$W_K^T W_Q$"
     assert made.axes[3].get_ylabel() == "$P\\,W_V$"
+    for axes in images:  # two coordinates of a code, then the label
+        assert list(axes.get_xticks()) == list(axes.get_yticks()) == [0.5, 2.0]
 
 
 def test_the_summary_has_a_dot_for_every_seed_and_the_mean(reading):
@@ -145,3 +147,41 @@ def test_the_summary_has_a_dot_for_every_seed_and_the_mean(reading):
         assert mine[1].get_xdata() == pytest.approx([np.mean(values)])
         assert [line.get_ydata()[0] for line in mine] == [1, 1, 0, 0]
     assert [label.get_text() for label in left.get_yticklabels()] == [reading.setting.name()] * 2
+    assert key(left) == {"labels as they are": (COLOURS[0], "o"), "labels shuffled": (COLOURS[6], "x")}
+    assert {name: key(right)[name] for name in ("gd", "preconditioned gd")} == {
+        "gd": (COLOURS[1], "o"),
+        "preconditioned gd": (COLOURS[2], "o"),
+    }
+
+
+def key(axes):
+    """Colour and mark of each name in the legend."""
+    handles, names = axes.get_legend_handles_labels()
+    return {name: (one.get_color(), one.get_marker()) for one, name in zip(handles, names, strict=True)}
+
+
+def test_the_curves_that_a_reader_chooses_from_are_every_learners_by_seed(reading):
+    curves = {(one.panel, one.name): one.values for one in widgets._curves(reading)}
+    assert curves["accuracy", TRAINED].tolist() == CURVES[TRAINED, "accuracy"]
+    assert curves["½ squared error", TRAINED].tolist() == CURVES[TRAINED, "loss"]
+    for name in ("gd", "preconditioned gd"):
+        assert curves["accuracy", name].tolist() == LEARNERS[name]["accuracy"]  # levels, by seed
+        assert curves["½ squared error", name].tolist() == LEARNERS[name]["loss"]
+        assert curves["MSE of predictions", name].tolist() == CURVES[name, "mse"]
+        assert curves["cosine of sensitivities", name].tolist() == CURVES[name, "cosine"]
+    assert len(curves) == 10
+    data = widgets.widget(reading, "training").data
+    assert (data["points"], data["log"]) == ([0.0, 10.0, 20.0], ["MSE of predictions"])
+    encoder = widgets.widget(reading, "autoencoder").data
+    assert encoder["names"]["panel"] == ["validation loss", "positions restored"]
+
+
+def test_the_matrices_with_a_border_to_move_are_the_nearest_every_seeds_and_a_gradient_steps(reading):
+    data = widgets.widget(reading, "weights").data
+    assert data["blocks"] == [["code", 2], ["y", 1]]
+    assert list(data["pictures"]) == list(widgets.MATRICES)
+    for sides in data["pictures"].values():
+        assert list(sides) == ["preconditioned gd", "trained, seed 0", "trained, seed 1", "gd"]
+        assert np.allclose(sides["trained, seed 0"], -matrix(0, 1.0) / 4)
+        assert np.allclose(sides["trained, seed 1"], -matrix(1, 1.0) / 5)
+        assert np.allclose(sides["gd"], -matrix(0, 1.0) / 4)

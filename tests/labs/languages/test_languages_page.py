@@ -143,12 +143,13 @@ def test_a_narrow_terminal_shows_the_brief_sections():
 
 def test_notes_say_words_codes_and_matrices():
     def more(seed):
-        last = [[0.1, 0.5], [0.1, 0.6], [0.1, 0.7]][seed]
-        whole = [[0.2, 0.3], [0.1, 0.4], [0.0, 0.5]][seed]
+        last = [[0.1, 0.9, 0.5], [0.1, 0.9, 0.6], [0.1, 0.9, 0.7]][seed]
+        whole = [[0.2, 0.9, 0.3], [0.1, 0.9, 0.4], [0.0, 0.9, 0.5]][seed]
+        steps = {"step": (0, 7, 9)}
         return [
-            array(last, "step", coordinates={"step": (0, 7)}, part="encoder", quantity="symbols"),
-            array(whole, "step", coordinates={"step": (0, 7)}, part="encoder", quantity="words"),
-            array([9.0, 1.0], "step", coordinates={"step": (0, 7)}, part="encoder", quantity="loss"),
+            array(last, "step", coordinates=steps, part="encoder", quantity="symbols"),
+            array(whole, "step", coordinates=steps, part="encoder", quantity="words"),
+            array([9.0, 4.0, 1.0], "step", coordinates=steps, part="encoder", quantity="loss"),
             array([0.96, 0.98, 0.97][seed], part="weights", quantity="cosine to the best preconditioner"),
             array([0.26, 0.28, 0.27][seed], part="weights", quantity="cosine to a multiple of the identity"),
         ]

@@ -61,6 +61,8 @@ def has(table: Table, name: str, numbers: dict[str, float]) -> None:
 def test_the_whole_studys_tables_have_every_setting_and_number():
     shown = page_all(whole())
     assert shown.subtitle == "57 settings · seeds 0, 1, 2"
+    unasked = [section.title for section in shown.sections if section.brief]
+    assert [title.split(":")[0] for title in unasked] == ["Fixed labels", "Sign or language drawn"]
     fixed = shown.table("Fixed labels: is anything learned in context?")
     assert len(fixed.rows) == 24
     name = "a*bc* · random · autoencoder · fixed"

@@ -3,11 +3,13 @@
 import math
 
 import pytest
+import torch
 from planted_linear import SHIFTS, study
 
 from iclgd.labs.linear import page
 from iclgd.labs.linear.spec import OptimumSpec
 from iclgd.results import Result
+from iclgd.small.optimum import best_gd
 from iclgd.study import Study
 
 T3 = 4.302652729911275  # Student's t, 97.5%, two degrees of freedom
@@ -180,6 +182,8 @@ def test_optimum_runs_closed_forms_and_tuned_learners():
     (found,) = result.select(quantity="rate", learner="gd ×1")
     assert found.values == pytest.approx([rate])
     assert risks["gd++ ×2 untied 1"] <= risks["gd++ ×2"] < risks["gd ×2"] < risks["gd ×1"]
+    drawn = spec.family.draw(400, torch.Generator().manual_seed(0), dtype=torch.float64)  # the same in every run
+    assert risks["gd ×2"] == pytest.approx(best_gd(spec.family, drawn, 2)[1])
     (bends,) = result.select(quantity="curvature", learner="gd++ ×2 untied 1")
     (rates,) = result.select(quantity="rate", learner="gd++ ×2 untied 1")
     assert (len(rates.values), len(bends.values)) == (2, 1)

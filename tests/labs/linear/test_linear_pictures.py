@@ -34,7 +34,7 @@ def test_the_picture_of_weights_lays_constructed_beside_learned_of_the_first_see
     assert values == [1.0, 1.5, -6.0, -9.0]
     assert [axes.get_title(loc="left").split(", ")[1] for axes in panels] == ["constructed", "learned"] * 2
     assert panels[2].images[0].get_clim() == (-6.0, 6.0)
-    assert list(panels[0].get_xticks()) == [0.5, 2.0]
+    assert list(panels[0].get_xticks()) == list(panels[0].get_yticks()) == [0.5, 2.0]
     assert panels[0].lines[0].get_ydata()[0] == 1.5
 
 
@@ -47,6 +47,11 @@ def test_the_picture_of_shifts_draws_every_learner_at_every_value():
     assert [label.get_text() for label in panels[2].get_xticklabels()] == ["normal", "sphere"]
     assert panels[2].lines[0].get_linestyle() == "None"
     assert [axes.get_yscale() for axes in panels] == ["log", "log", "log", "linear"]  # by a factor of ten or more
+
+
+def test_one_seed_is_enough_for_every_picture():
+    for draw in (figures.training, figures.weights, figures.shifts, figures.learners):
+        assert draw(study(seeds=1)).axes
 
 
 def test_the_picture_of_learners_puts_the_nearest_of_the_last_layer_on_top_and_rings_it():

@@ -146,6 +146,15 @@ def test_kinds_run_together_have_the_numbers_of_each_alone():
             np.testing.assert_allclose(a.values, b.values, rtol=1e-4, atol=1e-7)
 
 
+def test_stacks_run_together_have_the_numbers_of_each_alone():
+    spec = DepthSpec.of(SMALL | {"layers": 2, "seeds": 1})
+    for beside, cell in zip(depth.together(spec.cells(), Tools()), spec.cells(), strict=True):
+        alone = depth.run(cell, Tools())
+        for a, b in zip(beside.arrays, alone.arrays, strict=True):
+            assert dict(a.labels) == dict(b.labels)
+            np.testing.assert_allclose(a.values, b.values, rtol=1e-4, atol=1e-7)
+
+
 @pytest.mark.parametrize("lab", ["linear layers", "linear depth"])
 def test_a_study_runs_once_and_shows_a_page(lab, tmp_path):
     more = {"kinds": "linear,softmax,gated-delta"} if lab == "linear layers" else {"layers": 2}

@@ -1,5 +1,6 @@
 """Orders: full batches and attention without positions do not see them, reading and single steps do."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,14 @@ from iclgd.errors import Refusal
 from iclgd.labs.order.anchors import anchors
 from iclgd.labs.order.full_batch import FullBatch
 from iclgd.labs.order.measures import overlap, spread
-from iclgd.labs.order.page import orders_table
+from iclgd.labs.order.page import (
+    _in_logs,
+    orders_table,
+    over_rounding,
+    spread_of_p,
+    spread_of_updates,
+    tokens_table,
+)
 from iclgd.labs.order.run import permutations
 from iclgd.labs.order.spec import OrderSpec
 from iclgd.learners.descent import GradientDescent
@@ -222,6 +230,73 @@ def test_several_tasks_weigh_alike_and_the_interval_is_over_them():
     notes = [planted(0.1, 0.05, seeds=n).page.sections[0].text for n in (1, 3)] + [study.page.sections[0].text]
     for note, over in zip(notes, ("over queries; 1 seed", "over draws", "Means over tasks"), strict=True):
         assert over in note
+
+
+def known(seeds=2):
+    """Both weights, two layers, three queries: the n-th varies n times as much, untrained ones twice as much."""
+    given = {"k": 3, "queries": 3, "orders": 2, "seeds": seeds, "learners": "gd", "init": "trained,random"}
+    spec = OrderSpec.of(given)
+    cells, results = spec.cells(), []
+    for cell in cells:
+        times = 1 if cell.labels["init"] == "trained" else 2
+        arrays = [array([0.4, 0.5, 0.6], "query", quantity="zero-shot p")]
+        for name, size, shared in (("icl", 0.02, 0.2), ("gd 0.001", 0.04, 0.3), ("zero-shot", 0.0, 0.1)):
+            wobble = size * times * np.array([1.0, 2.0, 3.0])
+            if name != "zero-shot":
+                p = np.stack([0.7 - wobble, 0.7 + wobble])
+                arrays.append(array(p, "order", "query", quantity="p", learner=name))
+                spreads = wobble[:, None] * [1.0, 3.0]
+                arrays.append(array(spreads, "query", "layer", quantity="spread", learner=name))
+                arrays.append(array([shared * times] * 3, "query", quantity="overlap", learner=name))
+            if name != "icl":
+                arrays.append(array([shared / 2] * 3, "query", quantity="overlap with icl", learner=name))
+        results.append(Result({"task": "t", "demonstrations": 3, "queries": 3}, arrays))
+    keys = [str(i) for i in range(len(cells))]
+    return Study("order", spec, cells, keys, dict(zip(keys, results, strict=True)), "")
+
+
+def numbers(table):
+    return {row[0]: [entry if entry == "" else pytest.approx(entry.value) for entry in row[1:]] for row in table.rows}
+
+
+def test_tables_have_the_means_over_queries_and_layers_of_every_learner_and_weights():
+    found, root = known(), 2**0.5
+    assert numbers(orders_table(found)) == {
+        "icl": [0.04 * root, 0.2, 0.08],
+        "gd 0.001": [0.08 * root, 0.2, 0.16],
+        "null: icl, random weights": [0.08 * root, 0.2, 0.16],
+        "null: gd 0.001, random weights": [0.16 * root, 0.2, 0.32],
+    }
+    assert numbers(tokens_table(found)) == {
+        "icl": [0.2, ""],
+        "gd 0.001": [0.3, 0.15],
+        "zero-shot": ["", 0.05],
+        "null: icl, random weights": [0.4, ""],
+        "null: gd 0.001, random weights": [0.6, 0.15],
+        "null: zero-shot, random weights": ["", 0.05],
+    }
+
+
+def test_a_spread_is_by_query_and_a_draws_is_its_mean_over_queries():
+    found = known(seeds=1)
+    assert spread_of_updates(found, "icl", "trained") == pytest.approx(np.array([[[0.04, 0.08, 0.12]]]))
+    assert spread_of_p(found, "icl", "random") == pytest.approx(np.array([[[0.04, 0.08, 0.12]]]) * 2**0.5)
+    draws = np.array([[[1.0, 3.0], [4.0, 16.0]], [[0.0, 0.0], [np.nan, 5.0]]])
+    assert np.exp(_in_logs(draws)) == pytest.approx(np.array([[[2.0], [10.0]], [[1e-9], [5.0]]]))
+
+
+def test_the_answer_is_about_the_first_weights_and_names_what_reading_moves_with_the_others():
+    said = re.sub(r" \[[^]]*\]", "", known().answer)  # without the intervals
+    assert "reading moves p(right label) by .057 (standard deviation) and its update by .080 of its size" in said
+    assert "Training with gd 0.001 moves p by .113" in said
+    assert "and its update by .160" in said
+    assert said.endswith("With random weights reading moves its update by .160.")
+
+
+def test_a_spread_that_is_rounding_is_shown_by_its_size():
+    assert str(over_rounding(np.full((1, 2, 3), 3e-5))) == "3e-05"
+    assert str(over_rounding(np.full((1, 2, 3), 0.0))) == ".000 [.000 .000]"
+    assert str(over_rounding(np.full((1, 2, 3), 0.25))).startswith(".250")
 
 
 def test_what_cannot_be_asked_is_refused():

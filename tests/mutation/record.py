@@ -1,0 +1,39 @@
+"""What was counted, package by package, kept in the form that docs/fill.py reads."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+HEADER = ("package", "mutants", "killed", "survived", "timeouts", "equivalent", "noticed", "at first")
+Counts = dict[str, Any]  # of a package: mutants, killed, survived, timeout, equivalent, survivors, first
+
+
+def record(packages: dict[str, Counts]) -> dict[str, Any]:
+    rows = [[name, *map(str, row(found))] for name, found in packages.items()]
+    table = {"title": "Mutants", "table": {"header": list(HEADER), "rows": rows}}
+    return {"title": "Mutation counts", "sections": [table], "figures": {}, "packages": packages}
+
+
+def row(found: Counts) -> Iterable[Any]:
+    counts = [found[part] for part in ("mutants", "killed", "survived", "timeout")]
+    return [*counts, len(found["equivalent"]), share(found), found.get("first", "–")]
+
+
+def share(found: Counts) -> str:
+    """Of the mutants that could be noticed those that were."""
+    noticed = found["killed"] + found["timeout"]
+    return f"{noticed / could:.0%}" if (could := noticed + found["survived"]) else "–"
+
+
+def kept(out: Path) -> dict[str, Counts]:
+    return json.loads(out.read_text(encoding="utf-8"))["packages"] if out.is_file() else {}
+
+
+def written(out: Path, packages: dict[str, Counts], order: Sequence[str]) -> None:
+    """A package's row is replaced or put in its place, the others stay."""
+    together = kept(out) | packages
+    names = [name for name in order if name in together] + sorted(together.keys() - set(order))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(record({name: together[name] for name in names}), ensure_ascii=False, indent=1)
+    out.write_text(text + "\n", encoding="utf-8")
