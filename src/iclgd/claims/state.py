@@ -107,8 +107,8 @@ STANDS = (
     ),
     Stand(
         "holds",
-        "On six tasks, at the rate 10⁻³, that direction is in part the query's own (of SmolLM2 trained on all tokens "
-        "by a little); training learns the labels if its loss is on them alone.",
+        "On six tasks, at the rate 10⁻³, that direction is in part the query's own (SmolLM2's by little); training "
+        "learns the labels if its loss is on them alone.",
         "dai2022.alike-beyond-another-query-on-six-tasks dai2022.label-loss-learns-labels-on-six-tasks",
     ),
     Stand(
@@ -198,7 +198,7 @@ STANDS = (
     ),
     Stand(
         "open",
-        "Are untrained models as like reading as trained ones? No task is surely against it, not all are for it. Does "
+        "Are untrained models as like reading as trained ones? No task is surely against it, not all for it. Does "
         "reading recover what training corrects beyond its base rate, on every task?",
         "deutch2023.untrained-simaou deutch2023.untrained-simam-delta dai2022.rec2ftp",
     ),
@@ -211,7 +211,7 @@ STANDS = (
     Stand(
         "open",
         "Do right labels, against wrong ones, change the same in reading and training? On six tasks of both models no "
-        "interval leaves zero. Does training on all tokens learn them? Gemma does; SmolLM2 is undecided.",
+        "interval leaves zero. Does training on all tokens learn them? Gemma's does.",
         "dai2022.labels-alike dai2022.labels-alike-on-six-tasks dai2022.training-learns-labels "
         "dai2022.training-learns-labels-on-six-tasks",
     ),
@@ -219,14 +219,14 @@ STANDS = (
         "open",
         "Is layer-causal training, at the rate 10⁻³, more like reading than gradient descent, unnormalised? In "
         "updates on six tasks (Gemma) or four (SmolLM2); in changes of attention maps Gemma says no. Does it learn "
-        "the tasks? Gemma answers worse; SmolLM2 is undecided.",
+        "the tasks? Gemma answers worse.",
         "deutch2023.lcgd-simaou deutch2023.lcgd-simam-delta deutch2023.by-layer deutch2023.lcgd-at-chance",
     ),
     Stand(
         "open",
-        "Does training bring attention maps nearer to reading's, does scaling raise a real likeness, has layer-causal "
-        "training larger gradients, and maps as different as published, have layers two thirds up the answer? SmolLM2: "
-        "yes, yes, yes, no, no; Gemma is undecided.",
+        "Does training bring attention maps nearer to reading's, does scaling raise a real likeness, are layer-causal "
+        "gradients larger, its maps as different as published, have layers two thirds up the answer? SmolLM2: yes, "
+        "yes, yes, no, no; Gemma: undecided.",
         "dai2022.simam-rises deutch2023.normalisation-inflates deutch2023.gradient-norms deutch2023.alpha "
         "deutch2023.early-exit",
     ),
@@ -245,7 +245,7 @@ STANDS = (
     ),
     Stand(
         "open",
-        "Does a vector do the task without demonstrations, do a few heads? Of Gemma an in-context vector answers worse "
+        "Does a vector do the task without demonstrations, do a few heads? On Gemma in-context vectors answer worse "
         "than reading, and induction heads matter more than random ones.",
         "hendel2023.one-vector todd2024.few-heads todd2024.triggers-the-task yin2025.function-vector-heads "
         "yin2025.induction-heads liu2024.better-than-reading",
