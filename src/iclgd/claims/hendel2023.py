@@ -22,7 +22,7 @@ claim(
     difference({"learner": "task-vector", "metric": "accuracy"}, {"learner": "zero-shot", "metric": "accuracy"}),
     of="accuracy with the task vector less zero-shot accuracy",
     stands="open",
-    note="After the middle block; they choose the layer by accuracy. Reading itself does not help this model here.",
+    note="After the middle block; they choose the layer by accuracy. Reading itself does not help SmolLM2 here.",
     tier="minutes",
     needs=("model",),
 )

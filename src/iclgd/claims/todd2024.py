@@ -36,6 +36,6 @@ claim(
     of="accuracy with the function vector less zero-shot accuracy",
     stands="open",
     note="Heads and vector come from eight demonstrations, where they draw prompts of many tasks. After reading, too, "
-    "this model answers worse than zero-shot here.",
+    "SmolLM2 answers worse than zero-shot here.",
     **MINUTES,
 )

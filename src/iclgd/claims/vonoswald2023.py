@@ -95,7 +95,7 @@ claim(
     ),
     identity("more-steps"),
     number("two steps", "three steps", "two with curvature"),
-    published=Published(".1588 and .1116 for two steps of GD and GD++"),
+    published=Published(".1588 and .1116 for two steps of GD and GD++", "of the public code's own episodes and rates"),
 )
 claim(
     "vonoswald2023.off-scale",
