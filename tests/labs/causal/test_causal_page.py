@@ -7,6 +7,7 @@ from planted_causal import ANSWERS, LAYERS, Plant, planted
 from iclgd.labs.causal import tables
 from iclgd.labs.causal.answer import _alone, answer
 from iclgd.labs.causal.figures import draw_layers
+from iclgd.labs.causal.ground import SWAPS
 from iclgd.labs.causal.page import page
 from iclgd.labs.causal.view import View
 from iclgd.metrics.estimates import Estimate
@@ -126,11 +127,12 @@ def test_the_page_has_every_section_and_says_what_was_run():
 
 def test_the_figure_draws_every_swap_and_the_nulls():
     made = draw_layers(planted(seeds=2))
-    lines = {line.get_label(): line.get_ydata() for line in made.axes[0].get_lines()}
+    assert [panel.get_title("left") for panel in made.axes[:5]] == [f"{a} into {b}" for a, b in SWAPS]
+    lines = {line.get_label(): line.get_ydata() for panel in made.axes[:5] for line in panel.get_lines()}
     np.testing.assert_allclose(lines["icl into zero-shot"], (0.1, 0.1, 0.5, 0.1))
     np.testing.assert_allclose(lines["icl into zero-shot, other query"], (0.06, 0.06, 0.3, 0.06))
     np.testing.assert_allclose(lines["icl into zero-shot, random"], 0, atol=1e-12)
-    assert {f"{a} into {b}" for a, b in (("gd", "icl"), ("zero-shot", "icl"), ("icl", "gd"))} <= set(lines)
+    assert {f"{a} into {b}" for a, b in SWAPS} <= set(lines)
 
 
 def test_a_model_whose_values_are_hidden_has_two_scores():

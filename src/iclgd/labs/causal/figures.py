@@ -7,27 +7,35 @@ from iclgd.labs.causal.ground import SWAPS, WHERE
 from iclgd.labs.causal.view import View, by_layer
 from iclgd.report.figures import COLOURS, band, figure, legend, styled
 
-TITLES = {"attention": "attention of one layer", "blocks": "the stream after a block"}
+SITES = {"attention": "attention of one layer", "blocks": "stream after a block"}
+NULLS = (("other query", "--"), ("random", ":"))
 
 
 @styled
 def draw_layers(view: View) -> Figure:
-    """Shares by layer, attention and stream, at the last rate; for reading into the zero-shot run its nulls, too."""
-    made, grid = figure(columns=2, width=4.4, height=3.4)
+    """Shares by layer at the last rate: a column for each exchange, a row for attention and one for the stream.
+
+    Rows have one scale. Reading into the zero-shot run has its nulls, too.
+    """
+    made, grid = figure(columns=len(SWAPS), rows=len(WHERE), width=2.3, height=2.3)
     init, rate = view.spec.init[0], view.spec.rates[-1]
-    for panel, site in zip(grid[0], WHERE, strict=True):
-        for (source, into), colour in zip(SWAPS, COLOURS, strict=False):
+    for row, site in zip(grid, WHERE, strict=True):
+        for panel, (source, into), colour in zip(row, SWAPS, COLOURS, strict=False):
+            panel.sharey(row[0])
             found = by_layer(view.layer_shares(init, rate, source, into, False, site=site))
             middle, low, high = ([getattr(one, name) for one in found] for name in ("mean", "low", "high"))
             band(panel, list(map(float, range(len(found)))), middle, low, high, colour, f"{source} into {into}")
-        for null, style in (("other query", "--"), ("random", ":")):
+            panel.axhline(0, color="#999999", linewidth=0.6)
+            panel.axhline(1, color="#999999", linewidth=0.6)
+            panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        for null, style in NULLS:
             found = by_layer(view.layer_shares(init, rate, "icl", "zero-shot", False, site=site, null=null))
             name = f"icl into zero-shot, {null}"
-            panel.plot(range(len(found)), [one.mean for one in found], color="#777777", linestyle=style, label=name)
-        panel.axhline(0, color="#999999", linewidth=0.6)
-        panel.axhline(1, color="#999999", linewidth=0.6)
-        panel.set(title=TITLES[site], xlabel="layer")
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    grid[0, 0].set_ylabel("share of the way between the runs")
-    legend(made, grid[0])
+            row[0].plot(range(len(found)), [one.mean for one in found], color="#777777", linestyle=style, label=name)
+        row[0].set_ylabel(SITES[site], fontsize=8)
+    for panel, (source, into) in zip(grid[0], SWAPS, strict=True):
+        panel.set_title(f"{source} into {into}", fontsize=9)
+    for panel in grid[-1]:
+        panel.set_xlabel("layer")
+    legend(made, grid[0, :1])
     return made

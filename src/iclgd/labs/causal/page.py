@@ -48,7 +48,11 @@ def page(study: Study) -> Page:
     view = View(study)
     sections = [
         Section("Layers exchanged", f"{LAYERS} {view.spec.interval_note}", tables.layers(view), brief=True),
-        Section("By layer", "Bands are 95% intervals.", figure=Drawing("layers", partial(figures.draw_layers, view))),
+        Section(
+            "By layer",
+            "The share of the way between two runs. Bands are 95% intervals.",
+            figure=Drawing("layers", partial(figures.draw_layers, view)),
+        ),
         Section("Training and reading", TRAINING, tables.training(view), brief=True),
         Section("Heads taken out", ABLATED, tables.ablated(view), brief=True),
         Section("Heads put in", HEADS, tables.heads(view)),
