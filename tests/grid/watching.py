@@ -1,8 +1,10 @@
 """A study in a process of its own, and the rows that are printed of it."""
 
 import os
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import iclgd
@@ -19,6 +21,6 @@ def started(place, *args, **environment):
     path = os.pathsep.join([str(SOURCE), str(Path(toy.__file__).parent), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", "import toy; from iclgd.cli import main; main()", *map(str, args)]
     surroundings = {**os.environ, "PYTHONPATH": path, **environment}
-    return subprocess.Popen(
-        command, cwd=place, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
+    told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=place, env=surroundings, preexec_fn=heard, **told)  # type: ignore[call-overload]
