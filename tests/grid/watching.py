@@ -22,5 +22,5 @@ def started(place, *args, **environment):
     command = [sys.executable, "-c", "import toy; from iclgd.cli import main; main()", *map(str, args)]
     surroundings = {**os.environ, "PYTHONPATH": path, **environment}
     heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
-    told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=place, env=surroundings, preexec_fn=heard, **told)  # type: ignore[call-overload]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=place, env=surroundings, preexec_fn=heard, stdout=pipe, stderr=pipe, text=True)
