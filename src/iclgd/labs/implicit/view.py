@@ -1,7 +1,7 @@
 """The cells of a study brought together: what patches do to label margins, how alike matrices are, with intervals."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from iclgd.labs.implicit.alike import SIDES
 from iclgd.labs.implicit.spec import ImplicitSpec
+from iclgd.metrics.differences import Difference
 from iclgd.metrics.estimates import COSINE, Estimate, estimate, share
 from iclgd.metrics.margins import Scores, effect, missed, over_episodes, recovered
 from iclgd.report.numbers import Number
@@ -19,6 +20,7 @@ Values = np.ndarray  # (task, seed, query), nan where there is nothing
 Measure = Callable[[Scores, Scores, bool], np.ndarray]  # of two effects: a value for each query
 PLACE = ("quantity", "init", "task", "seed", "rate", "asked", "patch", "fitted", "null", "demos", *LAYERS)
 WHOLE = "matrix"  # the patch of any rank
+CONSTANT = "constant"  # a patch that tells no query from another: for all of them reading's mean over the calibration
 CHOSEN = "chosen"  # a rate: of each episode's, the one that is nearest to reading on the calibration queries
 
 
@@ -41,6 +43,10 @@ class View:
     def most(self) -> int:
         return self.spec.calibration[-1]
 
+    @property
+    def draws(self) -> int:
+        return len(self.spec.task) * len(self.spec.seeds)
+
     @cached_property
     def _index(self) -> dict[tuple[Any, ...], np.ndarray]:
         return {tuple(one.labels.get(name) for name in PLACE): one.values for one in self.study.arrays()}
@@ -52,7 +58,14 @@ class View:
     def scores(self, init: str, task: str, seed: int, **labels: Any) -> Scores | None:
         if labels.get("rate") == CHOSEN:
             labels["rate"] = self.nearest_rate(init, task, seed)
+        if labels.get("patch") == CONSTANT:
+            return self._constant(init, task, seed)
         return self.one(quantity="scores", init=init, task=task, seed=seed, **{"asked": "held", **labels})
+
+    def _constant(self, init: str, task: str, seed: int) -> Scores | None:
+        """The mean of reading's scores of the calibration queries, as the answer to every held-out one."""
+        known, icl = (self.scores(init, task, seed, patch="icl", asked=asked) for asked in ("calibration", "held"))
+        return None if known is None or icl is None else np.broadcast_to(known.mean(0), icl.shape)
 
     # of several rates, one
 
@@ -69,9 +82,17 @@ class View:
                 far[rate] = float(found.mean())
         return min(far, key=lambda rate: far[rate], default=None)
 
+    def steady(self, init: str) -> tuple[float, ...]:
+        """The rates at which no draw diverged."""
+        return tuple(rate for rate in self.spec.rates if not self.diverged(init, rate))
+
     def most_alike(self, init: str) -> float | None:
-        """The rate whose update has the largest cosine with the patch for all queries: chosen after the fact."""
-        known = {rate: self.cosine(init, "cosine", WHOLE, rate).mean for rate in self.spec.rates}
+        """The rate whose update has the largest cosine with the patch for all queries: chosen after the fact.
+
+        Of those at which no draw diverged, where there is one: what survives of another is not the same draws.
+        """
+        rates = self.steady(init) or self.spec.rates
+        known = {rate: self.cosine(init, "cosine", WHOLE, rate).mean for rate in rates}
         known = {rate: one for rate, one in known.items() if one == one}
         return max(known, key=lambda rate: known[rate], default=None)
 
@@ -181,6 +202,11 @@ class View:
             if cell.labels.get("init") == init and cell.labels.get("rate") == rate
         ]
         return sum(map(bool, found))
+
+
+def over_draws(found: Difference) -> Difference:
+    """With a p-value only where it is about other draws or tasks: a lone draw is no member of their family."""
+    return found if found.estimate.kind in ("draws", "tasks") else replace(found, p=NAN)
 
 
 NAN = float("nan")
