@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from iclgd.labs.implicit.view import CHOSEN, WHOLE, Values, View, mean, number, over_draws, shares
+from iclgd.labs.implicit.view import CHOSEN, WHOLE, Values, View, mean, number, shares
 from iclgd.metrics.crossed import Bounds
-from iclgd.metrics.differences import Difference, difference, holm
+from iclgd.metrics.differences import Difference, difference, holm, over_draws
 from iclgd.metrics.estimates import COSINE
 from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table

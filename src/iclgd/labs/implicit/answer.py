@@ -6,8 +6,8 @@ import numpy as np
 
 from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.beside import Beside
-from iclgd.labs.implicit.view import CONSTANT, WHOLE, Values, View, mean, number, over_draws
-from iclgd.metrics.differences import difference, holm
+from iclgd.labs.implicit.view import CONSTANT, WHOLE, Values, View, mean, number
+from iclgd.metrics.differences import difference, holm, over_draws
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import Number, significant
 

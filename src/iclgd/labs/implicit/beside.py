@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from iclgd.labs.implicit.alike import NOISE
-from iclgd.labs.implicit.view import WHOLE, Values, View, number, over_draws
-from iclgd.metrics.differences import Difference, difference, holm
+from iclgd.labs.implicit.view import WHOLE, Values, View, number
+from iclgd.metrics.differences import Difference, difference, holm, over_draws
 from iclgd.metrics.estimates import COSINE, Estimate, estimate
 from iclgd.nulls.reading import Filler, ReadWrongLabels
 from iclgd.nulls.trained import OtherDemos, OtherTask, ShuffledLabels, WrongLabels

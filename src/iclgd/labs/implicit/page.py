@@ -19,8 +19,8 @@ SHORT = (
     "Margins: log p of the label words less their mean; recovered: how much of what reading changes in them is there "
     "without the demonstrations, raw and after the mean over queries is taken off both; missed: how far from it, after "
     "that (0 is reading, 1 is doing nothing). Hold recovered against what tells no query from another, the mean of "
-    "reading's scores over the calibration queries as the answer to all: it takes off what the model says of each query "
-    "by itself, and so recovers more or less than 0."
+    "reading's scores over the calibration queries as the answer to all: it takes off what the model says of each by "
+    "itself, and so recovers more or less than 0."
 )
 EXACT = (
     "Each query's own patches written into the weights, the demonstrations gone. Block: the largest ‖y − y_C‖ / ‖y_C‖ "

@@ -1,7 +1,7 @@
 """The cells of a study brought together: what patches do to label margins, how alike matrices are, with intervals."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from iclgd.labs.implicit.alike import SIDES
 from iclgd.labs.implicit.spec import ImplicitSpec
-from iclgd.metrics.differences import Difference
 from iclgd.metrics.estimates import COSINE, Estimate, estimate, share
 from iclgd.metrics.margins import Scores, effect, missed, over_episodes, recovered
 from iclgd.report.numbers import Number
@@ -202,11 +201,6 @@ class View:
             if cell.labels.get("init") == init and cell.labels.get("rate") == rate
         ]
         return sum(map(bool, found))
-
-
-def over_draws(found: Difference) -> Difference:
-    """With a p-value only where it is about other draws or tasks: a lone draw is no member of their family."""
-    return found if found.estimate.kind in ("draws", "tasks") else replace(found, p=NAN)
 
 
 NAN = float("nan")
