@@ -81,7 +81,7 @@ def page(study: Study) -> Page:
         Section("Sizes of both changes", STEPS, tables.steps(view)),
     ]
     asked = what(view.spec, study.facts("demonstrations"), study.facts("queries"), query="held-out query")
-    drawn = picture(tables.short(view), "without the mean shift")
+    drawn = picture(tables.short(view), "margins missed")
     return Page("Prompt into weights", asked, answer(view), sections, picture=drawn)
 
 

@@ -71,7 +71,7 @@ def _fall(settling: Array) -> Number:
 # what patches do
 
 
-EFFECTS = ["", "margins recovered", "without the mean shift", "missed", "accuracy", "agrees with icl"]
+EFFECTS = ["", "margins recovered", "without the mean shift", "margins missed", "accuracy", "agrees with icl"]
 ALIKE = "tells no query from another"
 
 
