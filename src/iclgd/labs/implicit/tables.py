@@ -71,18 +71,23 @@ def _fall(settling: Array) -> Number:
 # what patches do
 
 
-EFFECTS = ["", "margins recovered", "without the mean shift", "margins missed", "accuracy", "agrees with icl"]
+EFFECTS = ["", "margins missed", "margins recovered", "without the mean shift", "accuracy", "agrees with icl"]
 ALIKE = "tells no query from another"
 
 
 def effects(view: View, init: str, labels: Labels) -> list[Entry]:
     """How much of reading's effect on the label margins is there and is missed, accuracy, agreement with reading."""
     return [
-        *(_or_not(mean(view.recovery(init, centred, **labels))) for centred in (False, True)),
-        _or_not(mean(view.missing(init, **labels))),
+        *_margins(view, init, labels),
         _or_not(shares(view.right(init, **labels))),
         _or_not(shares(view.agreeing(init, **labels))),
     ]
+
+
+def _margins(view: View, init: str, labels: Labels) -> list[Entry]:
+    """Missed without the mean shift; recovered with it and without."""
+    brought = (view.recovery(init, centred, **labels) for centred in (False, True))
+    return [_or_not(mean(values)) for values in (view.missing(init, **labels), *brought)]
 
 
 def _or_not(found: object) -> Entry:
@@ -116,9 +121,7 @@ def short(view: View) -> Table:
 def _on_others(view: View, init: str, most: int) -> list[list[Entry]]:
     """The same patch on queries of another task, beside what the same prompt does to them."""
     asked: Labels = {"asked": "others", "patch": WHOLE, "fitted": most}
-    found = [_or_not(mean(view.recovery(init, centred, **asked))) for centred in (False, True)]
-    found.append(_or_not(mean(view.missing(init, **asked))))
-    return [["  on another task's queries", *found, "", ""]]
+    return [["  on another task's queries", *_margins(view, init, asked), "", ""]]
 
 
 def _row(view: View, init: str, name: str, labels: Labels) -> list[Entry]:
