@@ -82,7 +82,7 @@ def sets_note(view: View) -> str:
     return ABLATED.format(
         sets=(
             f"; of {view.spec.sets} sets {min(different)} to {max(different)} are different ones, and two of them have "
-            f"{number(float(np.mean(common)), 2)} of their heads in common: with few heads a layer they are far from "
-            "independent"
+            f"{number(float(np.mean(common)), 2)} of their heads in common, so that they are not independent, least of "
+            "all where a layer has few heads"
         )
     )
