@@ -119,6 +119,11 @@ def recall_effects(answers: np.ndarray) -> np.ndarray:
 # families
 
 
+def over_draws(found: Difference) -> Difference:
+    """With a p-value only where it is about other draws or tasks: a lone draw is no member of their family."""
+    return found if found.estimate.kind in ("draws", "tasks") else replace(found, p=float("nan"))
+
+
 def benjamini_hochberg(family: Sequence[Difference]) -> list[Difference]:
     """With p-values corrected for the false discovery rate, as for layers; unknown ones stay and do not count."""
     return _with(family, stats.false_discovery_control)

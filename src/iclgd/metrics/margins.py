@@ -14,7 +14,11 @@ def effect(one: Scores, base: Scores) -> Scores:
 
 
 def recovered(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
-    """Σ⟨found, wanted⟩ / Σ⟨wanted, wanted⟩ over queries: 1 where an effect is brought back in full, 0 for noise.
+    """Σ⟨found, wanted⟩ / Σ⟨wanted, wanted⟩ over queries: 1 where an effect is brought back in full, 0 where nothing is.
+
+    Both effects start from the same base z, so 0 is not what knows nothing of the query: answers that are the same for
+    all of them, found = −z and a constant, recover (Var z − Cov(z, one)) / Var(one − z) where wanted = one − z.
+    ``missed`` has no such gift.
 
     ``centred``: after the mean over queries is taken off both, so that a shift that is the same for every query counts
     for nothing. A value for each query, whose mean is that ratio: each query enters by its first-order effect on it

@@ -31,22 +31,25 @@ class Plant:
         self.layers = layers
         self.left = {"function vector": 0.2, "induction": 0.8, "dual step": 0.9} if left is None else left
         self.random, self.diverged = 0.8, False
+        self.at = dict(AT)
+        self.sets = [[[0, 1]]]  # of heads, drawn in turn
         # what training's heads carry of its own effect, in the order of reading's: as those do, and what nulls carry
         heads = np.arange(LAYERS * HEADS) / 100
         self.trained = {None: heads, "other query": heads[SHUFFLED], "random": -heads}
 
     def __call__(self, cell: Cell) -> Result:
         seed = int(cell.labels["seed"])
-        facts = {"demonstrations": 8, "queries": QUERIES, "layers": LAYERS, "heads": HEADS, "diverged": None}
+        facts = {"demonstrations": 8, "queries": QUERIES, "layers": LAYERS, "heads": HEADS}
+        facts["diverged"] = "the loss rose" if self.diverged else None
         found = self._swaps(seed) if cell.labels["part"] == "swaps" else self._heads(cell, seed)
         return Result(facts, [array(ANSWERS, "query", quantity="answers"), *found])
 
     def _between(self, into: str, source: str, share: float, seed: int) -> np.ndarray:
-        one, two = margins(AT[into], seed), margins(AT[source], seed)
+        one, two = margins(self.at[into], seed), margins(self.at[source], seed)
         return one + share * (two - one)
 
     def _swaps(self, seed: int):
-        for run, at in AT.items():
+        for run, at in self.at.items():
             if run != "gd" or not self.diverged:
                 yield scores(margins(at, seed), run=run)
         for source, into in SWAPS:
@@ -73,7 +76,7 @@ class Plant:
 
     def _heads(self, cell: Cell, seed: int):
         for run in ("zero-shot", "icl"):
-            yield scores(margins(AT[run], seed), run=run)
+            yield scores(margins(self.at[run], seed), run=run)
         carried = np.arange(LAYERS * HEADS).reshape(LAYERS, HEADS) / 100
         found = [[self._between("zero-shot", "icl", x, seed) for x in row] for row in carried]
         yield array(np.array(found), "layer", "head", "query", "label", quantity="scores", by="head")
@@ -83,8 +86,8 @@ class Plant:
                 spread = 0 if draw is None else (draw / (cell.spec.sets - 1) - 0.5) * 0.2
                 left = self.left[name] if draw is None else self.random + spread
                 labels: dict[str, Any] = {"score": name} | ({} if draw is None else {"draw": draw})
-                yield array([[0, 1]], "place", "which", quantity="heads", **labels)
-                yield scores(margins(AT["zero-shot"], seed) + LEAN, run="zero-shot", **labels)
+                yield array(self.sets[(draw or 0) % len(self.sets)], "place", "which", quantity="heads", **labels)
+                yield scores(margins(self.at["zero-shot"], seed) + LEAN, run="zero-shot", **labels)
                 yield scores(self._between("zero-shot", "icl", left, seed) + LEAN, run="icl", **labels)
 
 

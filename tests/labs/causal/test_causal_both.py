@@ -9,13 +9,15 @@ from little_causal import asked, ground_of, ran, scores
 from planted_causal import AT, HEADS, LAYERS, SHUFFLED, Plant, margins, planted
 from scipy import stats
 
-from iclgd.labs.causal.answer import answer
+from iclgd.labs.causal.answer import answer, carried, trained
 from iclgd.labs.causal.ground import random_update
 from iclgd.labs.causal.heads import Heads, foremost
 from iclgd.labs.causal.sets import put_in
+from iclgd.labs.causal.tables import NULLS
 from iclgd.labs.causal.view import shares_of
 from iclgd.learners.descent import GradientDescent
 from iclgd.metrics.margins import effect, recovered
+from iclgd.report.numbers import p_value
 from tiny import tiny_subject
 
 ALL = LAYERS * HEADS
@@ -112,20 +114,81 @@ def test_the_table_has_reading_training_and_the_nulls_of_training_with_differenc
     [(SHUFFLED / 100, ", more than the "), (np.arange(ALL) / 100, ", not shown to be more than the 1.00 [1.00 1.00]")],
 )
 def test_the_answer_is_no_surer_than_beside_the_nearest_null(other, says):
-    found = Heads(planted(with_heads(other=other), seeds=3)).said(0.01)
+    found = Heads(planted(with_heads(other=other), seeds=3)).said()
     assert says in found
     assert found.endswith("of the nearest null, another query's update.")
     assert found in answer(planted(with_heads(other=other), seeds=3))
 
 
 def test_one_draw_decides_nothing_and_training_that_diverged_has_no_heads():
-    assert "not shown to be more than" in Heads(planted(seeds=1)).said(0.01)
+    assert "not shown to be more than" in Heads(planted(seeds=1)).said()
     plant = Plant()
     plant.diverged = True
     view = planted(plant)
-    assert Heads(view).said(0.01) == ""
+    assert Heads(view).said() == ""
     assert Heads(view).listed().rows == []
     assert [str(entry) for entry in Heads(view).table().rows[1]][1:] == ["n/a", "", "", "n/a", "n/a"]
+
+
+class ByRate(Plant):
+    """At .1 training carries more of reading's effect, and its heads are not reading's; at .01 they are."""
+
+    def __init__(self, *diverged: tuple[float, int]):
+        super().__init__()
+        self.where = diverged
+
+    def __call__(self, cell):
+        rate, heads = cell.labels.get("rate"), np.arange(ALL) / 100
+        self.diverged = (rate, cell.labels["seed"]) in self.where
+        self.at["gd"] = 0.4 if rate == 0.1 else -0.6
+        noise = np.random.default_rng([cell.labels["seed"], int(100 * (rate or 0))]).random(ALL)
+        self.trained[None] = heads[SHUFFLED[::-1]] + 0.02 * noise if rate == 0.1 else heads
+        self.trained["other query"] = heads[SHUFFLED] + 0.05 * noise
+        return super().__call__(cell)
+
+
+def test_heads_are_spoken_of_at_their_own_rate_which_is_said_to_be_chosen():
+    view = planted(ByRate(), seeds=3, rates="0.01,0.1", init="trained")
+    (attention, heads) = trained(view).split(". Over single heads")
+    chosen = "(of 2 rates the one with most, chosen after the fact)"
+    assert attention.startswith(f"Training's attention at 0.1 {chosen} carries .7")
+    assert heads.startswith(
+        f", what training at 0.01 {chosen} carries of its effect and reading of its own have a rank"
+    )
+    assert "correlation of 1.00 [1.00 1.00], " in heads
+
+
+def test_p_values_of_a_rate_that_was_chosen_are_corrected_for_all_rates():
+    found = Heads(planted(ByRate(), seeds=4, rates="0.01,0.1", init="trained"))
+    apart = found.beside.differences
+    assert set(apart) == {(rate, title) for rate in (0.01, 0.1) for title in NULLS.values()}
+    least = min((one for one in apart.values() if one.p > 0), key=lambda one: one.p)
+    rest = sum(one.p >= least.p for one in apart.values())
+    assert least.corrected == pytest.approx(rest * least.p)
+    assert rest > 2
+    assert str(found.table().rows[2][3]) == p_value(apart[0.01, NULLS["other query"]].corrected)
+
+
+def test_rates_at_which_a_draw_diverged_are_chosen_only_where_there_is_no_other():
+    view = planted(ByRate((0.1, 1)), seeds=3, rates="0.01,0.1", init="trained")
+    assert carried(view).chosen() == (
+        " at 0.01 (of 2 rates the one with most where no draw diverged, chosen after the fact)"
+    )
+    view = planted(ByRate((0.1, 1), (0.01, 0), (0.01, 1)), seeds=3, rates="0.01,0.1", init="trained")
+    assert carried(view).chosen() == (
+        " at 0.1 (of 2 rates the one with most, chosen after the fact; diverged in 1 of 3 draws, which are left out)"
+    )
+
+
+def test_training_that_diverged_in_the_first_weights_alone_has_no_difference():
+    class First(Plant):
+        def __call__(self, cell):
+            self.diverged = cell.labels["init"] == "trained"
+            return super().__call__(cell)
+
+    view = planted(First(), seeds=2)
+    assert carried(view).differences == {}
+    assert trained(view) == "Finetuning diverged at every rate."
 
 
 # on a model

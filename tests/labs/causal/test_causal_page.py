@@ -5,7 +5,7 @@ import pytest
 from planted_causal import ANSWERS, LAYERS, Plant, planted
 
 from iclgd.labs.causal import tables
-from iclgd.labs.causal.answer import _alone, answer
+from iclgd.labs.causal.answer import _alone, answer, trained
 from iclgd.labs.causal.figures import draw_layers
 from iclgd.labs.causal.ground import SWAPS
 from iclgd.labs.causal.page import page
@@ -53,6 +53,35 @@ def test_training_is_measured_along_reading_and_reading_along_training():
     found = rows(tables.training(planted(seeds=3)))
     assert found["gd's layers, icl's effect, 0.01"][0].startswith(".5")
     assert found["icl's layers, gd's effect, 0.01"][0].startswith("2.0")
+
+
+def test_nulls_stand_below_training_along_reading_and_reading_along_training():
+    lines = [(str(row[0]), str(row[1])[:3]) for row in tables.training(planted(seeds=3, init="trained")).rows]
+    assert lines == [
+        ("gd's layers, icl's effect, 0.01", ".50"), ("  another query's update", ".30"), ("  random, as long", ".00"),
+        ("icl's layers, gd's effect, 0.01", "2.0"), ("  another query's update", "1.2"), ("  random, as long", ".00"),
+    ]  # fmt: skip
+
+
+def test_what_training_s_attention_carries_is_held_against_its_nearest_null():
+    beside_untrained, alone = (trained(planted(seeds=3, init=init)) for init in ("trained,random", "trained"))
+    assert "Training's attention at 0.01 carries .50" in alone
+    assert "of reading's effect in all layers together, more than the .30" in alone
+    assert "of the nearest null, another query's update. Over single heads" in alone
+    assert "together, not shown to be more than the .50" in beside_untrained  # planted alike
+    assert "of the nearest null, random weights. Over single heads" in beside_untrained
+    assert "together, not shown to be more than" in trained(planted(seeds=1, init="trained"))
+    assert "Left of reading's effect without the foremost 10 heads: " in answer(planted(seeds=3))
+
+
+def test_how_far_random_sets_are_from_independent_is_said():
+    plant = Plant()
+    plant.sets = [[[0, 1], [1, 0]], [[0, 1], [1, 2]]]  # in turn: of five, three and two
+    (section,) = [one for one in page(planted(plant, seeds=2).study).sections if one.title == "Heads taken out"]
+    common = (4 * 1 + 6 * 0.5) / 10
+    assert (
+        f"of 5 sets 2 to 2 are different ones, and two of them have .{100 * common:.0f} of their heads" in section.text
+    )
 
 
 def test_what_is_left_is_of_the_effect_and_beside_random_sets():

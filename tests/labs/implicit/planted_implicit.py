@@ -31,6 +31,8 @@ class Plant:
         self.contrasts = {"other demos": 0.013, "noise": 0.001}
         self.gd: dict[float, tuple[Effect, Effect]] = {}  # by rate: on held-out and on calibration queries
         self.contrast, self.untrained, self.diverged = 0.03, -0.01, False
+        self.gap, self.left = [4.0, 4.0], [3.0, 3.0]  # of logits without a patch, with another query's
+        self.base = 0.0  # what zero-shot already says by the query
 
     def __call__(self, cell: Cell) -> Result:
         part = str(cell.labels["part"])
@@ -38,7 +40,7 @@ class Plant:
 
     def _read(self, shift: float, by_query: float) -> np.ndarray:
         """Margins that lean to class 0 before reading, with as much of reading's effect."""
-        return labelled(-1 + 2 * shift + by_query * (2 * ANSWERS - 1))
+        return labelled(-1 + 2 * shift + (self.base + by_query) * (2 * ANSWERS - 1))
 
     def _static(self, cell: Cell) -> Result:
         arrays = [array(ANSWERS, "query", quantity="answers")]
@@ -106,11 +108,12 @@ class Plant:
         block = self.block * (1e8 if cell.labels["precision"] == "float32" else 1)
         arrays = []
         for form in "ABC":
-            for patch, logits in (("own", 10 * block), ("another query's", 3.0))[: 2 if form == "C" else 1]:
+            logits_of = {"own": [10 * block] * 2, "another query's": self.left}
+            for patch, logits in list(logits_of.items())[: 2 if form == "C" else 1]:
                 labels = {"form": form, "patch": patch}
                 arrays.append(array(np.full((2, LAYERS), block), "query", "layer", quantity="block", **labels))
-                arrays.append(array([logits, logits], "query", quantity="logits", **labels))
-                arrays.append(array([4.0, 4.0], "query", quantity="gap", **labels))
+                arrays.append(array(logits, "query", quantity="logits", **labels))
+                arrays.append(array(self.gap, "query", quantity="gap", **labels))
         for quantity, value in (("size", 0.13), ("along W", 0.0)):
             arrays.append(array(np.full((2, LAYERS), value), "query", "layer", quantity=quantity))
         arrays.append(array(np.full(LAYERS, 0.6), "layer", quantity="between queries"))

@@ -12,7 +12,7 @@ from iclgd.labs.implicit.answer import answer, how_alike, identity, static, trai
 from iclgd.labs.implicit.beside import NULLS, Beside
 from iclgd.labs.implicit.page import page
 from iclgd.metrics.estimates import estimate
-from iclgd.metrics.margins import effect, recovered
+from iclgd.metrics.margins import effect, missed, recovered
 
 
 def row(table, first: str) -> list[str]:
@@ -37,6 +37,19 @@ def test_a_shift_that_all_queries_share_counts_raw_and_not_after_centring():
     shift = np.broadcast_to(wanted.mean(0), wanted.shape)
     assert recovered(shift, wanted, centred=False).mean() > 0.8
     assert recovered(shift, wanted, centred=True).mean() == pytest.approx(0)
+
+
+def test_one_answer_for_all_queries_recovers_what_the_base_says_of_them_and_is_not_told_by_recovery():
+    """(Var z − Cov(z, one)) / Var(one − z), over queries, of margins of two labels; a distance tells it apart."""
+    random = np.random.default_rng(2)
+    z = random.standard_normal(50)
+    one = 0.3 * z + 0.5 * random.standard_normal(50)
+    base, icl, alike = (np.stack([-x / 2, x / 2], -1) for x in (z, one, np.full(50, 0.7)))
+    found = effect(alike, base), effect(icl, base)
+    expected = (np.var(z) - np.cov(z, one, ddof=0)[0, 1]) / np.var(one - z)
+    assert expected > 0.5
+    assert recovered(*found, centred=True).mean() == pytest.approx(expected)
+    assert missed(*found, centred=True).mean() == pytest.approx(np.var(one) / np.var(one - z))
 
 
 def test_the_values_of_queries_spread_as_the_ratio_does():
@@ -90,6 +103,14 @@ def test_the_table_of_exact_patches_names_forms_and_arithmetics():
     assert row(table, "random, float32, C") == ["random, float32, C", "1e-07", "1e-06", "4", "3", "4 of 4"]
 
 
+def test_what_another_query_s_patch_leaves_is_a_mean_over_queries_in_the_table_and_in_the_answer():
+    plant = Plant()
+    plant.gap, plant.left = [4.0, 16.0], [1.0, 6.0]
+    view = planted(plant)
+    assert row(tables.exact(view), "trained, float64, C")[3:5] == ["10", "3.5"]
+    assert identity(view).endswith("another query's patch leaves .35 of the gap in the logits.")
+
+
 def test_behind_a_norm_the_forms_are_those_with_d():
     class Normed(Plant):
         def _exact(self, cell):
@@ -109,61 +130,95 @@ def test_sizes_and_the_fall_of_differences_stand_beside_the_weights():
 # for all queries
 
 
-def test_the_first_sentence_says_what_one_patch_brings_back_and_that_it_is_above_its_nulls():
+def test_the_first_sentence_says_what_one_patch_misses_and_that_it_is_below_its_nulls():
     said = static(planted(seeds=3))
     assert said == (
-        "One patch for all queries, fitted on 16 others, brings back .25 [.25 .25] of what reading does to the label "
-        "margins beyond a shift that queries share, more than every null that was run."
+        "One patch for all queries, fitted on 16 others, misses .56 [.56 .56] of what reading does to the label "
+        "margins beyond a shift that queries share (0 is reading, 1 is doing nothing), less than every null. It "
+        "recovers .25 [.25 .25], where one answer for all queries recovers .00 [.00 .00]."
     )
 
 
-def test_a_null_that_is_as_near_is_named_and_nothing_is_said_to_be_more():
+def test_a_null_that_is_as_near_is_named_and_nothing_is_said_to_be_less():
     plant = Plant()
     plant.nulls["wrong labels"] = (0.7, 0.25)
     plant.nulls["other task"] = (0.7, 0.3)
-    assert static(planted(plant, seeds=3)).endswith(
-        "not shown to be more than the .30 [.30 .30] of one fitted behind another task's prompt."
-    )
+    said = static(planted(plant, seeds=3))
+    assert ", not shown to be less than the .49 [.49 .49] of one fitted behind another task's prompt. " in said
+
+
+def test_one_answer_for_all_queries_is_a_null_and_a_row():
+    """Zero-shot leans −.5 by the query and reading +.5: who says the same of all has gone half of that way."""
+    plant = Plant()
+    plant.base = -0.5
+    view = planted(plant, seeds=3)
+    assert "not shown to be less than the .25 [.25 .25] of one answer for all queries. It recovers .25" in static(view)
+    assert static(view).endswith("where one answer for all queries recovers .50 [.50 .50].")
+    for table in (tables.short, tables.curve):
+        found = row(table(view), "tells no query from another")
+        assert [found[1], found[3]] == [".25 [.25 .25]", ".50 [.50 .50]"]
+        assert [found[4][:3], found[5][:3]] == [".50", "1.0"]  # reading calls all of them 1, too
+    raw = 1 - 0.5 / 5  # e = 2 + s, e' = 2 − (−.5 s), s = ±1
+    assert float(np.nanmean(view.recovery("trained", False, patch="constant"))) == pytest.approx(raw)
+
+
+def test_the_one_answer_is_not_made_from_the_queries_that_are_shown():
+    class Elsewhere(Plant):
+        def _static(self, cell):
+            found = super()._static(cell)
+            moved = [
+                replace(one, values=one.values + np.array([-3, 3])) if one.labels.get("asked") == "calibration" else one
+                for one in found.arrays
+            ]
+            return type(found)(found.facts, moved)
+
+    here, there = (float(np.nanmean(planted(one).recovery("trained", False, patch="constant")))
+                   for one in (Plant(), Elsewhere()))  # fmt: skip
+    assert there == pytest.approx(here * (2 + 6) / 2)  # margins are 6 farther
 
 
 def test_one_draw_decides_nothing():
-    assert ", not shown to be more than the .10 [.10 .10] of one fitted behind wrong labels." in static(planted())
+    assert ", not shown to be less than the .81 [.81 .81] of one fitted behind wrong labels. " in static(planted())
     assert " makes a change: cosine .020" in trained(planted())
 
 
 def test_a_vector_has_no_share_once_the_shift_is_gone():
     found = row(tables.short(planted()), "vector fitted on 16")
-    assert found[2] == ".00 [.00 .00]"
-    assert found[1].startswith(".64 [")
+    assert found[3] == ".00 [.00 .00]"
+    assert found[2].startswith(".64 [")
 
 
 def test_the_short_table_has_reading_patches_nulls_and_training():
     view = planted()
     names = [line[0].strip() for line in tables.short(view).texts()]
     assert names == [
-        "zero-shot", "icl", "vector fitted on 16", "matrix fitted on 16", "behind wrong labels",
+        "zero-shot", "icl", "tells no query from another", "vector fitted on 16", "matrix fitted on 16",
+        "behind wrong labels",
         "another task's prompt", "behind filler", "random, as long", "on another task's queries", "random weights",
         "gd 0.01", "wrong labels", "other demonstrations", "another task",
     ]  # fmt: skip
     brought = {"behind filler": ".02", "wrong labels": ".20", "other demonstrations": ".30", "another task": ".10"}
-    assert {name: row(tables.short(view), name)[2][:3] for name in brought} == brought
-    assert row(tables.short(view), "zero-shot")[3].startswith(".50 [")  # it leans to class 0
-    assert row(tables.short(view), "icl")[1:] == ["", "", "1.00 [.76 1.00]", ""]
-    assert row(tables.short(view), "gd 0.01")[2] == ".50 [.50 .50]"
-    assert row(tables.short(view), "on another task's queries")[2] == ".05 [.05 .05]"  # .1 of twice the effect
+    assert {name: row(tables.short(view), name)[3][:3] for name in brought} == brought
+    assert row(tables.short(view), "zero-shot")[4].startswith(".50 [")  # it leans to class 0
+    assert row(tables.short(view), "icl")[1:] == ["", "", "", "1.00 [.76 1.00]", ""]
+    assert row(tables.short(view), "gd 0.01")[1:4:2] == [".25 [.25 .25]", ".50 [.50 .50]"]
+    assert row(tables.short(view), "on another task's queries")[1:4:2] == [
+        ".90 [.90 .90]",
+        ".05 [.05 .05]",
+    ]  # .1 of twice the effect
 
 
 def test_the_curve_goes_over_queries_and_ranks():
     names = [line[0] for line in tables.curve(planted()).texts()]
     assert names == [
         "vector, 1", "matrix, 1", "vector, 4", "rank 1, 4", "matrix, 4", "vector, 16", "rank 1, 16", "rank 4, 16",
-        "matrix, 16",
+        "matrix, 16", "tells no query from another",
     ]  # fmt: skip
 
 
 def test_patches_go_by_depth_up_to_a_layer_and_alone():
     view = planted(seeds=2)
-    assert [(line[0], line[2]) for line in tables.depth(view).texts()] == [
+    assert [(line[0], line[3]) for line in tables.depth(view).texts()] == [
         ("up to layer 1", ".20 [.20 .20]"), ("up to layer 3", ".40 [.40 .40]"),
         ("layers 0 to 1 alone", ".10 [.10 .10]"), ("layers 2 to 3 alone", ".10 [.10 .10]"),
     ]  # fmt: skip
@@ -188,7 +243,7 @@ def test_what_labels_change_is_right_minus_wrong_in_both():
 def test_the_second_sentence_compares_the_two_changes_with_the_highest_null():
     assert trained(planted(seeds=2)) == (
         "Finetuning the same matrices at 0.01 makes another change: cosine .020 [.020 .020], more than every null (the "
-        "highest, trained on other demonstrations: .012 [.012 .012]); it brings back .50 [.50 .50]."
+        "highest, trained on other demonstrations: .012 [.012 .012]); it misses .25 [.25 .25]."
     )
 
 
@@ -214,6 +269,63 @@ def test_of_several_rates_the_most_alike_is_taken_and_that_is_said():
     assert said.startswith("Finetuning the same matrices at 0.5 (of 3 rates the most alike) makes a change")
 
 
+class Diverges(Plant):
+    """Training at some rates, in some draws."""
+
+    def __init__(self, *where: tuple[float, int]):
+        super().__init__()
+        self.where = where
+
+    def _trained(self, cell):
+        self.diverged = (cell.labels["rate"], cell.labels["seed"]) in self.where
+        return super()._trained(cell)
+
+
+def test_a_rate_at_which_a_draw_diverged_is_not_chosen_where_there_is_another():
+    """Cosines grow with the rate: .5 would be the most alike."""
+    view = planted(Diverges((0.5, 1)), rates=(0.01, 0.5, 0.1), seeds=3)
+    assert view.most_alike("trained") == Beside(view).rate == 0.1
+    said = trained(view)
+    assert said.startswith(
+        "Finetuning the same matrices at 0.1 (of 3 rates the most alike where no draw diverged) makes"
+    )
+    assert page(view.study).drawings["layers"].figure.axes[0].get_ylabel() == "cosine with gd 0.1"
+
+
+def test_where_draws_diverged_at_every_rate_the_answer_says_how_many_at_the_one_it_speaks_of():
+    view = planted(Diverges((0.01, 0), (0.5, 1), (0.5, 2)), rates=(0.01, 0.5), seeds=4)
+    assert " at 0.5 (of 2 rates the most alike; diverged in 2 of 4 draws, which are left out) makes " in trained(view)
+    view = planted(Diverges((0.01, 0)), seeds=3)
+    assert " at 0.01 (diverged in 1 of 3 draws, which are left out) makes " in trained(view)
+    assert "calibration queries (1 of 3 draws, where it diverged at every rate, are left out): " in Against(view).said()
+
+
+def test_a_null_of_which_one_draw_is_left_has_no_p_value_and_no_place_among_the_others():
+    class Lone(Plant):
+        def __call__(self, cell):
+            found = super().__call__(cell)
+            rest = cell.labels.get("seed") != 0
+            kept = [one for one in found.arrays if not (rest and one.labels.get("null") == "other task")]
+            return type(found)(found.facts, [_moved(one, cell) if "null" in one.labels else one for one in kept])
+
+    def _moved(one, cell):
+        if one.labels["quantity"] not in ("cosine", "contrast"):
+            return one
+        noise = np.random.default_rng([cell.labels["seed"], len(one.values)]).random(one.values.shape)
+        return replace(one, values=one.values + 1e-3 * noise)
+
+    found = Beside(planted(Lone(), seeds=3, init="trained"))
+    lone = found.differences["cosine", "own", NULLS["other task"]]
+    assert (lone.estimate.kind, lone.verdict) == ("queries only", "undecided")
+    assert np.isnan([lone.p, lone.corrected]).all()
+    assert row(found.table(), f"own patches − {NULLS['other task']}")[2:] == ["n/a", "undecided"]
+    known = [one for one in found.differences.values() if one.p == one.p]
+    assert len(known) == len(found.differences) - 2  # own patches, and one matrix
+    least = min(known, key=lambda one: one.p)
+    assert least.p > 0
+    assert least.corrected == pytest.approx(len(known) * least.p)
+
+
 def test_training_that_diverged_everywhere_is_said():
     plant = Plant()
     plant.diverged = True
@@ -222,7 +334,7 @@ def test_training_that_diverged_everywhere_is_said():
     assert row(tables.steps(view), "gd 0.01, trained")[1:] == ["n/a", "n/a", "n/a", "2", "1"]
     assert [line[1:] for line in tables.alike(view).texts()] == [["n/a"] * 4] * 2
     assert tables.overlaps(view).rows == Beside(view).table().rows == []
-    assert row(tables.short(view), "gd 0.01, diverged in 1 of 1")[1:] == ["n/a"] * 4
+    assert row(tables.short(view), "gd 0.01, diverged in 1 of 1")[1:] == ["n/a"] * 5
     assert page(view.study).html()
 
 

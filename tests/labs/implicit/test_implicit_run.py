@@ -354,6 +354,19 @@ def test_random_matrices_are_as_long_as_those_they_stand_in_for_and_of_their_see
     torch.testing.assert_close(found, random_like(given, 0), rtol=0, atol=0)
 
 
+def test_the_random_null_has_nothing_that_was_fitted_behind_a_norm_either(spec):
+    """Gemma's patches change the norm's gain, too: a random matrix beside a fitted gain would be partly fitted."""
+    subject, tools, cell = tiny_subject("gemma3"), Tools(), spec.cells()[0]
+    episode, other = (tools.episode(task, cell.spec.episode) for task in (cell.spec.task, cell.spec.other))
+    ground = Ground(subject, episode, other, PromptSpec(), 0, 4, silent)
+    fitted = ground.static("right", Static(ridge=cell.spec.ridge), 4)
+    noise = random_like([one.last for one in fitted], 0)
+    found = scores(run(cell, Tools(subjects={"memory:tiny": subject})), patch="matrix", fitted=4, null="random")
+    np.testing.assert_allclose(found, ground.patched([Added(last=one) for one in noise]), atol=1e-5)
+    partly = [Added(last=one, gain=two.gain) for one, two in zip(noise, fitted, strict=True)]
+    assert np.abs(found - ground.patched(partly).numpy()).max() > 1e-3
+
+
 def test_a_fit_is_computed_once_for_all_cells_of_an_episode(ground):
     assert ground.static("right", Static(), 4) is ground.static("right", Static(), 4)
     assert ground.static("right", Static(), 4) is not ground.static("wrong", Static(), 4)

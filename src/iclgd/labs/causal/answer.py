@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from iclgd.labs.causal.beside import Beside
 from iclgd.labs.causal.heads import Heads
-from iclgd.labs.causal.tables import foremost, shown
+from iclgd.labs.causal.tables import NULLS, foremost, shown
 from iclgd.labs.causal.view import View, mean
 from iclgd.metrics.differences import difference, holm
 from iclgd.metrics.estimates import Estimate
@@ -42,17 +43,32 @@ def _alone(most: Estimate) -> str:
 
 
 def trained(view: View) -> str:
-    """At the rate where training has most of reading's effect: chosen after the fact, and it says so."""
-    init = view.spec.init[0]
-    places = {"source": "gd", "into": "zero-shot", "of": "icl", "site": "attention", "layers": "all"}
-    known = {rate: mean(view.layer_shares(init, rate, centred=False, **places)) for rate in view.spec.rates}
-    known = {rate: one for rate, one in known.items() if np.isfinite(one.mean)}
-    if not known:
+    """What training's attention has of reading's effect, and whether its heads are reading's, each beside its nulls."""
+    found = carried(view)
+    if found.rate is None:
         return "Finetuning diverged at every rate."
-    rate = max(known, key=lambda rate: known[rate].mean)
-    chosen = f" (of {len(known)} rates the one with most)" if len(known) > 1 else ""
-    carries = f"Training's attention at {rate:g}{chosen} carries {shown(known[rate])} of it in all layers together."
-    return " ".join(filter(None, (carries, Heads(view).said(rate))))
+    carries = (
+        f"Training's attention{found.chosen()} carries {shown(mean(found.own[found.rate]))} of reading's effect in all "
+        f"layers together, {found.said()}."
+    )
+    return " ".join(filter(None, (carries, Heads(view).said())))
+
+
+def carried(view: View) -> Beside:
+    """The share of reading's effect that training's attention carries in all layers; its nulls, untrained weights."""
+    first, *others = view.spec.init
+
+    def values(init: str, rate: float, null: str | None = None) -> np.ndarray:
+        places = {"source": "gd", "into": "zero-shot", "of": "icl", "site": "attention", "layers": "all"}
+        return view.layer_shares(init, rate, centred=False, null=null, **places)
+
+    own = {rate: values(first, rate) for rate in view.spec.rates}
+    nulls = {
+        rate: {title: values(first, rate, null) for null, title in NULLS.items()}
+        | {f"{init} weights": values(init, rate) for init in others}
+        for rate in own
+    }
+    return Beside(view, own, nulls)
 
 
 def taken_out(view: View) -> str:
@@ -66,4 +82,4 @@ def taken_out(view: View) -> str:
     if not parts:
         return ""
     heads = "head" if view.spec.heads == 1 else f"{view.spec.heads} heads"
-    return f"Left of it without the foremost {heads}: {'; '.join(parts)}."
+    return f"Left of reading's effect without the foremost {heads}: {'; '.join(parts)}."

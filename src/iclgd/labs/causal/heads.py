@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from iclgd.labs.causal.beside import Beside
 from iclgd.labs.causal.tables import NULLS, shown
 from iclgd.labs.causal.view import View, mean, shares_of
-from iclgd.metrics.differences import Difference, difference, holm
 from iclgd.metrics.margins import over_episodes
 from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
@@ -62,11 +63,13 @@ class Heads:
 
         return over_episodes(self.view.spec.task, self.view.spec.seeds, of_episode)
 
-    def above(self, rate: float) -> dict[str, Difference]:
-        """The correlation less what each null gives, by its title; corrected for all of them (Holm)."""
-        own, nulls = self.correlation(rate), {title: self.correlation(rate, null) for null, title in NULLS.items()}
-        known = {title: one for title, one in nulls.items() if np.isfinite(one).any()}
-        return dict(zip(known, holm([difference(own, one) for one in known.values()]), strict=True))
+    @cached_property
+    def beside(self) -> Beside:
+        """The correlation at every rate, and what each null gives there."""
+        rates = self.view.spec.rates
+        own = {rate: self.correlation(rate) for rate in rates}
+        nulls = {rate: {title: self.correlation(rate, null) for null, title in NULLS.items()} for rate in rates}
+        return Beside(self.view, own, nulls)
 
     # what is shown
 
@@ -74,11 +77,9 @@ class Heads:
         header = ["", "rank correlation", "less the null's", "p (Holm)", "in common", "they carry"]
         rows: list[list[Entry]] = [["icl", *[""] * 4, shown(mean(self.together()))]]
         for rate in self.view.spec.rates:
-            apart = self.above(rate)
             for null, title in ((None, f"gd {rate:g}"), *NULLS.items()):
                 less: list[Entry] = ["", ""]
-                if null is not None and title in apart:
-                    one = apart[title]
+                if one := self.beside.differences.get((rate, title)):
                     less = [shown(one.estimate), p_value(one.corrected)]
                 found = [mean(values(rate, null)) for values in (self.correlation, self.common, self.together)]
                 first, *rest = map(shown, found)
@@ -102,19 +103,14 @@ class Heads:
                 rows.append([f"gd {rate:g}: layer {at[0]}, head {at[1]}", *numbers])
         return Table(["head", "of gd's effect", "of icl's effect", "icl's own"], rows)
 
-    def said(self, rate: float) -> str:
-        """Whether they are the same heads, no surer than beside the highest null that is not below."""
-        own = mean(self.correlation(rate))
-        if np.isnan(own.mean):
+    def said(self) -> str:
+        """Whether they are the same heads, at the rate where they are most so."""
+        found = self.beside
+        if found.rate is None:
             return ""
-        apart = self.above(rate)
-        given = {title: mean(self.correlation(rate, null)) for null, title in NULLS.items() if title in apart}
-        level = {title: one for title, one in given.items() if apart[title].verdict != "above"}
-        nearest = max(level or given, key=lambda title: given[title].mean)
-        than = "not shown to be more than" if level else "more than"
         return (
-            f"Over single heads, what training carries of its effect and reading of its own have a rank correlation of "
-            f"{shown(own)}, {than} the {shown(given[nearest])} of the nearest null, {nearest}."
+            f"Over single heads, what training{found.chosen()} carries of its effect and reading of its own have a "
+            f"rank correlation of {shown(mean(found.own[found.rate]))}, {found.said()}."
         )
 
 

@@ -1,6 +1,9 @@
 """What `causal` shows: the answer in a few sentences, then layers, training's layers, heads, and heads taken out."""
 
 from functools import partial
+from itertools import combinations
+
+import numpy as np
 
 from iclgd.labs.causal import figures, tables
 from iclgd.labs.causal.answer import answer
@@ -19,7 +22,8 @@ LAYERS = (
 )
 TRAINING = (
     "The same into the zero-shot run, measured along the other's effect: what training's attention has of reading's "
-    "effect on label margins, and reading's of training's."
+    "effect on label margins, and reading's of training's; below each, what another query's update and a random one as "
+    "long have of it."
 )
 HEADS = (
     "Reading's output of one head put into the zero-shot run: the share of reading's effect that it carries, with its "
@@ -30,7 +34,8 @@ BOTH = (
     "Training's output of one head put into the zero-shot run in the same way. Rank correlation: over heads, of the "
     "share of reading's effect that reading's head carries and the share of training's effect that training's carries "
     "(a null: that another query's update of the head carries, or a random one as long). In common: of the {heads} "
-    "foremost heads of either, the share that both have{chance}. They carry: the sum of the single shares of the "
+    "foremost heads of either, the share that both have{chance}. P-values are corrected for all rates "
+    "and nulls (Holm). They carry: the sum of the single shares of the "
     "foremost heads, chosen on every other query and measured on the rest."
 )
 LISTED = (
@@ -40,7 +45,7 @@ LISTED = (
 ABLATED = (
     "The foremost heads by each score give their mean over another task's prompt, at every token, also while the "
     "demonstrations are read. Effect left: reading's effect without these heads, of that with all. Random: as many "
-    "heads of the same layers. As few left: the share of random sets that leave as little."
+    "heads of the same layers. As few left: the share of random sets that leave as little{sets}."
 )
 
 
@@ -54,7 +59,7 @@ def page(study: Study) -> Page:
             figure=Drawing("layers", partial(figures.draw_layers, view)),
         ),
         Section("Training and reading", TRAINING, tables.training(view), brief=True),
-        Section("Heads taken out", ABLATED, tables.ablated(view), brief=True),
+        Section("Heads taken out", sets_note(view), tables.ablated(view), brief=True),
         Section("Heads put in", HEADS, tables.heads(view)),
         Section("Heads of reading and of training", both_note(view), Heads(view).table()),
         Section("Training's heads put in", LISTED, Heads(view).listed()),
@@ -69,3 +74,19 @@ def both_note(view: View) -> str:
     chance = min(1, view.spec.heads / (layers[0] * heads[0])) if heads else None
     said = "" if chance is None else f" (by chance {number(chance, 2)})"
     return BOTH.format(heads=view.spec.heads, chance=said)
+
+
+def sets_note(view: View) -> str:
+    """With how many of the random sets are different ones, and how much two of them have in common."""
+    drawn = [sets for score in view.known_scores() for sets in view.random_sets(score) if sets]
+    if not drawn:
+        return ABLATED.format(sets="")
+    different = [len(set(sets)) for sets in drawn]
+    common = [len(one & two) / len(one) for sets in drawn for one, two in combinations(sets, 2)]
+    return ABLATED.format(
+        sets=(
+            f"; of {view.spec.sets} sets {min(different)} to {max(different)} are different ones, and two of them have "
+            f"{number(float(np.mean(common)), 2)} of their heads in common, so that they are not independent, least of "
+            "all where a layer has few heads"
+        )
+    )

@@ -1,5 +1,7 @@
 """The tables of `causal`."""
 
+from typing import Any
+
 import numpy as np
 
 from iclgd.labs.causal.ground import SWAPS
@@ -72,14 +74,21 @@ def training(view: View) -> Table:
     for init in view.spec.init:
         for rate in view.spec.rates:
             for source, of in (("gd", "icl"), ("icl", "gd")):
-                places = {"source": source, "into": "zero-shot", "of": of, "site": "attention"}
-                single = view.layer_shares(init, rate, centred=False, **places)
-                whole = [mean(view.layer_shares(init, rate, centred=c, **places, layers="all")) for c in (False, True)]
-                best = foremost(single)
                 name = f"{source}'s layers, {of}'s effect, {rate:g}{'' if init == view.spec.init[0] else f', {init}'}"
-                last: list[Entry] = ["n/a", "n/a"] if best is None else [str(best[0]), shown(best[1])]
-                rows.append([name, *map(shown, whole), *last])
+                rows.append([name, *_along(view, init, rate, source, of)])
+                if init == view.spec.init[0]:
+                    rows += [
+                        [f"  {title}", *_along(view, init, rate, source, of, null)] for null, title in NULLS.items()
+                    ]
     return Table(header, rows)
+
+
+def _along(view: View, init: str, rate: float, source: str, of: str, null: str | None = None) -> list[Entry]:
+    places: dict[str, Any] = {"source": source, "into": "zero-shot", "of": of, "site": "attention", "null": null}
+    whole = [mean(view.layer_shares(init, rate, centred=c, **places, layers="all")) for c in (False, True)]
+    best = foremost(view.layer_shares(init, rate, centred=False, **places))
+    last: list[Entry] = ["n/a", "n/a"] if best is None else [str(best[0]), shown(best[1])]
+    return [*map(shown, whole), *last]
 
 
 # heads

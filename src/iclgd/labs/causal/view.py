@@ -16,6 +16,7 @@ PLACE = ("quantity", "init", "task", "seed", "part", "rate", "run", "source", "i
 MORE = ("score", "draw", "by")
 SCORES = ("function vector", "induction", "dual step")
 ALL = slice(None)  # queries
+Heads = frozenset[tuple[int, int]]  # (layer, head)
 HeadRuns = tuple[np.ndarray, Scores, Scores]
 
 
@@ -29,6 +30,16 @@ class View:
     def spec(self) -> CausalSpec:
         assert isinstance(self.study.spec, CausalSpec)
         return self.study.spec
+
+    @property
+    def draws(self) -> int:
+        return len(self.spec.task) * len(self.spec.seeds)
+
+    def diverged(self, rate: float) -> int:
+        """In how many draws training of the first weights diverged."""
+        places = {"part": "swaps", "init": self.spec.init[0], "rate": rate}
+        found = self.study.found()
+        return sum(bool(one.facts["diverged"]) for cell, one in found if places.items() <= cell.labels.items())
 
     @cached_property
     def _index(self) -> dict[tuple[Any, ...], np.ndarray]:
@@ -137,6 +148,15 @@ class View:
         top, random = (np.nanmean(one, -1) for one in (self.left(score), self.random_left(score)))
         known = np.isfinite(top)
         return float((random <= top)[:, known].mean())
+
+    def random_sets(self, score: str) -> list[list[Heads]]:
+        """Of every episode the random sets of heads beside this score's."""
+        found = [
+            [self._of_heads(task, seed, quantity="heads", score=score, draw=draw) for draw in range(self.spec.sets)]
+            for task in self.spec.task
+            for seed in self.spec.seeds
+        ]
+        return [[frozenset(map(tuple, one.tolist())) for one in sets if one is not None] for sets in found]
 
     def known_scores(self) -> list[str]:
         return [name for name in SCORES if np.isfinite(self.left(name)).any()]

@@ -9,7 +9,7 @@ import numpy as np
 
 from iclgd.labs.implicit.view import CHOSEN, WHOLE, Values, View, mean, number, shares
 from iclgd.metrics.crossed import Bounds
-from iclgd.metrics.differences import Difference, difference, holm
+from iclgd.metrics.differences import Difference, difference, holm, over_draws
 from iclgd.metrics.estimates import COSINE
 from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
@@ -48,15 +48,20 @@ class Against:
     @cached_property
     def differences(self) -> dict[str, Difference]:
         """Patch minus training, corrected for all of them (Holm)."""
-        found = [difference(*pair, bounds=_bounds(name)) for name, pair in self.pairs.items()]
+        found = [over_draws(difference(*pair, bounds=_bounds(name))) for name, pair in self.pairs.items()]
         return dict(zip(self.pairs, holm(found), strict=True))
+
+    @cached_property
+    def chosen(self) -> Counter[float | None]:
+        """In how many draws a rate was chosen; none, where training diverged at every rate."""
+        spec = self.view.spec
+        return Counter(self.view.nearest_rate(self.init, task, seed) for task in spec.task for seed in spec.seeds)
 
     @property
     def rates(self) -> str:
         """`0.01 in 3 of 4 draws, 0.1 in 1`."""
-        spec = self.view.spec
-        chosen = Counter(self.view.nearest_rate(self.init, task, seed) for task in spec.task for seed in spec.seeds)
-        shown = [f"{rate:g} in {chosen[rate]}" for rate in spec.rates if chosen[rate]]
+        chosen = self.chosen
+        shown = [f"{rate:g} in {chosen[rate]}" for rate in self.view.spec.rates if chosen[rate]]
         if chosen[None]:
             shown.append(f"none in {chosen[None]}, where it diverged at every rate")
         return f"{', '.join(shown)} of {sum(chosen.values())}"
@@ -94,10 +99,12 @@ class Against:
             says = f"is nearer to reading{some} than" if nearer else f"is farther from reading{some} than"
         else:
             says = "is not shown to be nearer to reading than"
+        lost = self.chosen[None]
+        out = f" ({lost} of {self.view.draws} draws, where it diverged at every rate, are left out)" if lost else ""
         return (
-            f"On held-out queries the one patch {says} training at the rate chosen on the calibration queries: its "
-            f"answers agree with reading's in {self._pair(AGREES)}, and it misses {self._pair(MISSED)} of the margins "
-            "without the shift."
+            f"On held-out queries the one patch {says} training at the rate chosen on the calibration queries{out}: "
+            f"its answers agree with reading's in {self._pair(AGREES)}, and it misses {self._pair(MISSED)} of the "
+            "margins without the shift."
         )
 
     def _pair(self, name: str) -> str:

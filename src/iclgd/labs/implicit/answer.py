@@ -6,8 +6,8 @@ import numpy as np
 
 from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.beside import Beside
-from iclgd.labs.implicit.view import WHOLE, View, mean, number
-from iclgd.metrics.differences import difference, holm
+from iclgd.labs.implicit.view import CONSTANT, WHOLE, Values, View, mean, number
+from iclgd.metrics.differences import difference, holm, over_draws
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import Number, significant
 
@@ -28,25 +28,35 @@ def answer(view: View) -> str:
 
 
 def static(view: View) -> str:
-    """What one patch brings back from query to query, beside the nearest of the nulls that it is not above."""
+    """What one patch misses from query to query, beside the nearest of the nulls that it is not shown to be below.
+
+    What it recovers stands beside what answers recover that tell no query from another, since that is not 0.
+    """
     init = view.spec.init[0]
     labels: dict[str, Any] = {"patch": WHOLE, "fitted": view.most}
-    own = view.recovery(init, True, **labels)
-    nulls = {title: view.recovery(init, True, **labels, null=null) for null, title in NULLS.items()}
+    own = view.missing(init, **labels)
+    nulls = {title: view.missing(init, **labels, null=null) for null, title in NULLS.items()}
+    nulls["of one answer for all queries"] = view.missing(init, patch=CONSTANT)
     nulls = {title: values for title, values in nulls.items() if np.isfinite(values).any()}
     found = mean(own)
     if found.mean != found.mean:
         return ""
-    said = (
-        f"One patch for all queries, fitted on {view.most} others, brings back {number(found)} of what reading does to "
-        "the label margins beyond a shift that queries share"
+    whole, alike = (mean(view.recovery(init, True, **one)) for one in (labels, {"patch": CONSTANT}))
+    return (
+        f"One patch for all queries, fitted on {view.most} others, misses {number(found)} of what reading does to the "
+        f"label margins beyond a shift that queries share (0 is reading, 1 is doing nothing), {_beside(own, nulls)}. "
+        f"It recovers {number(whole)}, where one answer for all queries recovers {number(alike)}."
     )
-    apart = holm([difference(own, null) for null in nulls.values()])
-    level = {title: mean(nulls[title]) for title, one in zip(nulls, apart, strict=True) if one.verdict != "above"}
-    if level:
-        nearest = max(level, key=lambda title: level[title].mean)
-        return f"{said}, not shown to be more than the {number(level[nearest])} {nearest}."
-    return f"{said}, more than every null that was run." if nulls else f"{said}."
+
+
+def _beside(own: Values, nulls: dict[str, Values]) -> str:
+    """No stronger than the comparison with the lowest null that it is not shown to be below."""
+    apart = holm([over_draws(difference(own, null)) for null in nulls.values()])
+    level = {title: mean(nulls[title]) for title, one in zip(nulls, apart, strict=True) if one.verdict != "below"}
+    if not level:
+        return "less than every null"
+    nearest = min(level, key=lambda title: level[title].mean)
+    return f"not shown to be less than the {number(level[nearest])} {nearest}"
 
 
 # by training
@@ -54,17 +64,27 @@ def static(view: View) -> str:
 
 def trained(view: View) -> str:
     """At the rate where they are most alike: chosen after the fact, the most favourable reading, and it says so."""
-    init, spec, beside = view.spec.init[0], view.spec, Beside(view)
+    init, beside = view.spec.init[0], Beside(view)
     rate = beside.rate
     if rate is None:
         return "Finetuning the same matrices diverged at every rate."
-    chosen = f" (of {len(spec.rates)} rates the most alike)" if len(spec.rates) > 1 else ""
     alike = view.cosine(init, "cosine", WHOLE, rate)
-    brought = mean(view.recovery(init, True, patch="gd", rate=rate, demos="right"))
+    left = mean(view.missing(init, patch="gd", rate=rate, demos="right"))
     return (
-        f"Finetuning the same matrices at {rate:g}{chosen} makes {how_alike(alike, not beside.level())}: cosine "
-        f"{number(alike, 3)}, {beside.said()}; it brings back {number(brought)}."
+        f"Finetuning the same matrices at {rate:g}{_chosen(view, init, rate)} makes "
+        f"{how_alike(alike, not beside.level())}: cosine {number(alike, 3)}, {beside.said()}; it misses {number(left)}."
     )
+
+
+def _chosen(view: View, init: str, rate: float) -> str:
+    """How the rate came about, and in how many draws training diverged there: those are not in its numbers."""
+    rates, said = view.spec.rates, []
+    if len(rates) > 1:
+        where = " where no draw diverged" if view.steady(init) not in ((), rates) else ""
+        said.append(f"of {len(rates)} rates the most alike{where}")
+    if lost := view.diverged(init, rate):
+        said.append(f"diverged in {lost} of {view.draws} draws, which are left out")
+    return f" ({'; '.join(said)})" if said else ""
 
 
 def how_alike(found: Estimate, above: bool) -> str:
@@ -91,8 +111,8 @@ def worst(view: View, init: str) -> tuple[str, float, float] | None:
         known = {(one.labels.get("quantity"), one.labels.get("patch"), one.labels.get("form")): one for one in arrays}
         if known:
             block = max(float(one.values.max()) for (q, who, _), one in known.items() if (q, who) == ("block", "own"))
-            left = known["logits", "another query's", "C"].values / known["gap", "another query's", "C"].values
-            return precision, block, float(left.mean())
+            left, gap = (known[what, "another query's", "C"].values.mean() for what in ("logits", "gap"))
+            return precision, block, float(left / gap)
     return None
 
 

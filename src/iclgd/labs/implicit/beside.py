@@ -7,7 +7,7 @@ import numpy as np
 
 from iclgd.labs.implicit.alike import NOISE
 from iclgd.labs.implicit.view import WHOLE, Values, View, number
-from iclgd.metrics.differences import Difference, difference, holm
+from iclgd.metrics.differences import Difference, difference, holm, over_draws
 from iclgd.metrics.estimates import COSINE, Estimate, estimate
 from iclgd.nulls.reading import Filler, ReadWrongLabels
 from iclgd.nulls.trained import OtherDemos, OtherTask, ShuffledLabels, WrongLabels
@@ -31,7 +31,8 @@ PATCHES = {WHOLE: "one matrix", "own": "own patches"}
 class Beside:
     """The cosine with training's update, and that of right minus wrong labels, less what each null gives.
 
-    At the rate where the patch for all queries and training are most alike: the most favourable one.
+    At the rate where the patch for all queries and training are most alike: the most favourable one that holds for all
+    draws, where there is one.
     """
 
     view: View
@@ -60,14 +61,14 @@ class Beside:
 
     @cached_property
     def differences(self) -> dict[tuple[str, str, str], Difference]:
-        """By quantity, patch and null's title; corrected for all of them (Holm)."""
+        """By quantity, patch and null's title; corrected for all that more than one draw is left of (Holm)."""
         places, found = [], []
         for quantity in ("cosine", "contrast"):
             for patch in PATCHES:
                 own = self.own(quantity, patch)
                 for title, values in self.nulls(quantity, patch).items():
                     places.append((quantity, patch, title))
-                    found.append(difference(own, values))
+                    found.append(over_draws(difference(own, values)))
         return dict(zip(places, holm(found), strict=True))
 
     def table(self) -> Table:

@@ -9,7 +9,7 @@ IMPLICIT = Lab(
     page=later("iclgd.labs.implicit.page:page"),
     identity=later("iclgd.labs.implicit.run:identity"),
     flops=later("iclgd.labs.implicit.cost:flops"),
-    version=4,
+    version=5,
     examples=(
         "  iclgd implicit                                        embedded model and task, a few minutes\n"
         "  iclgd implicit --task sentiment,kinds,continents --seeds 5\n"

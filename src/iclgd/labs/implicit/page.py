@@ -17,11 +17,15 @@ from iclgd.study import Study
 
 SHORT = (
     "Margins: log p of the label words less their mean; recovered: how much of what reading changes in them is there "
-    "without the demonstrations, raw and after the mean over queries is taken off both."
+    "without the demonstrations, raw and after the mean over queries is taken off both; missed: how far from it, after "
+    "that (0 is reading, 1 is doing nothing). Hold recovered against what tells no query from another, the mean of "
+    "reading's scores over the calibration queries as the answer to all: it takes off what the model says of each by "
+    "itself, and so recovers more or less than 0."
 )
 EXACT = (
     "Each query's own patches written into the weights, the demonstrations gone. Block: the largest ‖y − y_C‖ / ‖y_C‖ "
-    "over blocks and queries; logits, gap: the largest difference with and without patches. Forms: A first and last "
+    "over blocks and queries; logits: the largest difference over tokens and queries. Gap: the largest over tokens "
+    "without patches, and with another query's patch; of these the means over queries. Forms: A first and last "
     "maps, B first maps and a bias, C the last map alone, D behind a norm of the MLP's output. It holds for any "
     "weights: of what a model has learned it says nothing."
 )
@@ -38,7 +42,7 @@ ALIKE = (
 )
 BESIDE = (
     "Cosines less those of every null, on the same draws, at the rate whose update is most alike to the patch for all "
-    "queries; p-values corrected for all rows (Holm)."
+    "queries; p-values corrected for all rows (Holm), but those of a lone draw, which has none."
 )
 OVERLAPS = (
     "‖UᵀV‖² / r of the first r singular directions of one matrix for all and of training: 1 is the same space. Own "
@@ -46,7 +50,7 @@ OVERLAPS = (
     "the matrix and in training. Nulls stand below the largest rank at the rate that the answer speaks of."
 )
 STEPS = "Medians over layers. Best step: the number by which training's update comes closest to the patch."
-BY_LAYER = "At the rate whose update is most alike to the patch for all queries, the one that the answer speaks of."
+BY_LAYER = "At the rate that the answer speaks of."
 CURVE = "Kind of patch and number of queries it was fitted on."
 DEPTH = (
     "The patch for all queries in all layers up to one, and in a part of the layers, fitted for that part alone. Bands "
@@ -77,7 +81,7 @@ def page(study: Study) -> Page:
         Section("Sizes of both changes", STEPS, tables.steps(view)),
     ]
     asked = what(view.spec, study.facts("demonstrations"), study.facts("queries"), query="held-out query")
-    drawn = picture(tables.short(view), "without the mean shift")
+    drawn = picture(tables.short(view), "margins missed")
     return Page("Prompt into weights", asked, answer(view), sections, picture=drawn)
 
 

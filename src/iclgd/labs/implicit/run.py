@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -159,7 +158,7 @@ def _static(spec: StaticCell, ground: Ground) -> Iterator[Array]:
         yield _scores(ground.patched(ground.static(demos, whole, most)), null=null, **labels)
     found = ground.static("right", whole, most)
     noise = random_like([one.last for one in found], spec.episode.seed)  # type: ignore[misc]
-    random = [replace(one, last=last) for one, last in zip(found, noise, strict=True)]
+    random = [Added(last=last) for last in noise]  # without the gain that was fitted behind a norm
     yield _scores(ground.patched(random), null="random", **labels)
     if spec.depth:
         yield from _by_depth(ground, whole, most, labels)

@@ -9,7 +9,7 @@ import torch
 from iclgd.labs.implicit.alike import SIDES
 from iclgd.labs.implicit.beside import NULLS as OF_LIKENESS
 from iclgd.labs.implicit.null import slope
-from iclgd.labs.implicit.view import WHOLE, View, mean, number, shares
+from iclgd.labs.implicit.view import CONSTANT, WHOLE, View, mean, number, shares
 from iclgd.report.numbers import Number, Size
 from iclgd.report.page import Entry, Table
 from iclgd.results import Array
@@ -25,7 +25,7 @@ OF_TRAINING = {"wrong": "wrong labels", "other demos": "other demonstrations", "
 
 
 def exact(view: View) -> Table:
-    """The largest residual of every form, in every arithmetic, trained or not."""
+    """The largest residual of every form, in every arithmetic, trained or not; of the gap and what is left, means."""
     header = ["", "block", "logits", "gap without patch", "another query's patch", "tokens alike"]
     rows: list[list[Entry]] = []
     for cell, result in view.study.found():
@@ -34,9 +34,9 @@ def exact(view: View) -> Table:
         known = {tuple(one.labels.get(n) for n in ("quantity", "form", "patch")): one.values for one in result.arrays}
         for form in ("A", "B", "C"):
             worst = [float(known[q, form, who].max()) for q, who in (("block", "own"), ("logits", "own"))]
-            gap = float(known["gap", form, "own"].min())
+            gap = float(known["gap", form, "own"].mean())
             another = known.get(("logits", form, "another query's"))
-            left: Entry = "" if another is None else Size(float(another.min()), digits=2)
+            left: Entry = "" if another is None else Size(float(another.mean()), digits=2)
             name = f"{cell.labels['init']}, {cell.labels['precision']}, {_form(form, result.facts['normed'])}"
             same = f"{result.facts['same_tokens']} of {result.facts['tokens']}" if form == "C" else ""
             rows.append([name, *(Size(x, digits=2) for x in (*worst, gap)), left, same])
@@ -71,16 +71,23 @@ def _fall(settling: Array) -> Number:
 # what patches do
 
 
-EFFECTS = ["", "margins recovered", "without the mean shift", "accuracy", "agrees with icl"]
+EFFECTS = ["", "margins missed", "margins recovered", "without the mean shift", "accuracy", "agrees with icl"]
+ALIKE = "tells no query from another"
 
 
 def effects(view: View, init: str, labels: Labels) -> list[Entry]:
-    """How much of reading's effect on the label margins is there, accuracy, and agreement with reading."""
+    """How much of reading's effect on the label margins is there and is missed, accuracy, agreement with reading."""
     return [
-        *(_or_not(mean(view.recovery(init, centred, **labels))) for centred in (False, True)),
+        *_margins(view, init, labels),
         _or_not(shares(view.right(init, **labels))),
         _or_not(shares(view.agreeing(init, **labels))),
     ]
+
+
+def _margins(view: View, init: str, labels: Labels) -> list[Entry]:
+    """Missed without the mean shift; recovered with it and without."""
+    brought = (view.recovery(init, centred, **labels) for centred in (False, True))
+    return [_or_not(mean(values)) for values in (view.missing(init, **labels), *brought)]
 
 
 def _or_not(found: object) -> Entry:
@@ -93,7 +100,9 @@ def short(view: View) -> Table:
     init, most = view.spec.init[0], view.most
     whole: Labels = {"patch": WHOLE, "fitted": most}
     *_, right, agreeing = effects(view, init, {"patch": "zero-shot"})  # the rest is 0 or 1 by definition
-    rows = [["zero-shot", "", "", right, agreeing], ["icl", "", "", effects(view, init, {"patch": "icl"})[2], ""]]
+    rows: list[list[Entry]] = [["zero-shot", "", "", "", right, agreeing]]
+    rows.append(["icl", "", "", "", effects(view, init, {"patch": "icl"})[-2], ""])
+    rows.append(_row(view, init, ALIKE, {"patch": CONSTANT}))
     rows.append(_row(view, init, f"vector fitted on {most}", {"patch": "vector", "fitted": most}))
     rows.append(_row(view, init, f"matrix fitted on {most}", whole))
     rows += [_row(view, init, f"  {title}", {**whole, "null": null}) for null, title in NULLS.items()]
@@ -102,7 +111,7 @@ def short(view: View) -> Table:
         rows.append(_row(view, other, f"  {other} weights", whole))
     for rate in view.spec.rates:
         lost = view.diverged(init, rate)
-        said = f", diverged in {lost} of {len(view.spec.task) * len(view.spec.seeds)}" if lost else ""
+        said = f", diverged in {lost} of {view.draws}" if lost else ""
         rows.append(_row(view, init, f"gd {rate:g}{said}", {"patch": "gd", "rate": rate, "demos": "right"}))
         for demos, title in OF_TRAINING.items():
             rows.append(_row(view, init, f"  {title}", {"patch": "gd", "rate": rate, "demos": demos}))
@@ -112,8 +121,7 @@ def short(view: View) -> Table:
 def _on_others(view: View, init: str, most: int) -> list[list[Entry]]:
     """The same patch on queries of another task, beside what the same prompt does to them."""
     asked: Labels = {"asked": "others", "patch": WHOLE, "fitted": most}
-    found = [_or_not(mean(view.recovery(init, centred, **asked))) for centred in (False, True)]
-    return [["  on another task's queries", *found, "", ""]]
+    return [["  on another task's queries", *_margins(view, init, asked), "", ""]]
 
 
 def _row(view: View, init: str, name: str, labels: Labels) -> list[Entry]:
@@ -128,6 +136,7 @@ def curve(view: View) -> Table:
         ranks = [f"rank {rank}" for rank in view.spec.ranks if rank < count]
         for patch in ("vector", *ranks, WHOLE):
             rows.append(_row(view, init, f"{patch}, {count}", {"patch": patch, "fitted": count}))
+    rows.append(_row(view, init, ALIKE, {"patch": CONSTANT}))
     return Table(EFFECTS, rows)
 
 

@@ -19,6 +19,7 @@ Values = np.ndarray  # (task, seed, query), nan where there is nothing
 Measure = Callable[[Scores, Scores, bool], np.ndarray]  # of two effects: a value for each query
 PLACE = ("quantity", "init", "task", "seed", "rate", "asked", "patch", "fitted", "null", "demos", *LAYERS)
 WHOLE = "matrix"  # the patch of any rank
+CONSTANT = "constant"  # a patch that tells no query from another: for all of them reading's mean over the calibration
 CHOSEN = "chosen"  # a rate: of each episode's, the one that is nearest to reading on the calibration queries
 
 
@@ -41,6 +42,10 @@ class View:
     def most(self) -> int:
         return self.spec.calibration[-1]
 
+    @property
+    def draws(self) -> int:
+        return len(self.spec.task) * len(self.spec.seeds)
+
     @cached_property
     def _index(self) -> dict[tuple[Any, ...], np.ndarray]:
         return {tuple(one.labels.get(name) for name in PLACE): one.values for one in self.study.arrays()}
@@ -52,7 +57,14 @@ class View:
     def scores(self, init: str, task: str, seed: int, **labels: Any) -> Scores | None:
         if labels.get("rate") == CHOSEN:
             labels["rate"] = self.nearest_rate(init, task, seed)
+        if labels.get("patch") == CONSTANT:
+            return self._constant(init, task, seed)
         return self.one(quantity="scores", init=init, task=task, seed=seed, **{"asked": "held", **labels})
+
+    def _constant(self, init: str, task: str, seed: int) -> Scores | None:
+        """The mean of reading's scores of the calibration queries, as the answer to every held-out one."""
+        known, icl = (self.scores(init, task, seed, patch="icl", asked=asked) for asked in ("calibration", "held"))
+        return None if known is None or icl is None else np.broadcast_to(known.mean(0), icl.shape)
 
     # of several rates, one
 
@@ -69,9 +81,17 @@ class View:
                 far[rate] = float(found.mean())
         return min(far, key=lambda rate: far[rate], default=None)
 
+    def steady(self, init: str) -> tuple[float, ...]:
+        """The rates at which no draw diverged."""
+        return tuple(rate for rate in self.spec.rates if not self.diverged(init, rate))
+
     def most_alike(self, init: str) -> float | None:
-        """The rate whose update has the largest cosine with the patch for all queries: chosen after the fact."""
-        known = {rate: self.cosine(init, "cosine", WHOLE, rate).mean for rate in self.spec.rates}
+        """The rate whose update has the largest cosine with the patch for all queries: chosen after the fact.
+
+        Of those at which no draw diverged, where there is one: what survives of another is not the same draws.
+        """
+        rates = self.steady(init) or self.spec.rates
+        known = {rate: self.cosine(init, "cosine", WHOLE, rate).mean for rate in rates}
         known = {rate: one for rate, one in known.items() if one == one}
         return max(known, key=lambda rate: known[rate], default=None)
 
