@@ -11,9 +11,11 @@ import os
 from importlib import import_module
 from typing import Any
 
-# Torch's threads wait for each other asleep, not spinning: beside another program that is busy, spinning makes small
-# operations tens of times slower. OpenMP reads this when torch is loaded; who has set it keeps what was set.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Torch's threads wait for each other spinning, but not for long, then asleep: beside programs that keep every core busy
+# a long spin makes small operations tens of times slower. GNU's OpenMP reads this when torch is loaded; who has set how
+# threads wait keeps what was set.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 
 _PUBLIC = {
     "open": "iclgd.study:open_study",
