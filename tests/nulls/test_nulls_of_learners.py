@@ -225,3 +225,14 @@ def test_weight_noise_needs_to_know_which_weights_a_learner_changed(bench):
     for learner, ran in ((LEARNER, replace(run, change=[])), (InContext(), run)):
         with pytest.raises(Refusal, match="does not say which weights"):
             WeightNoise().trace(bench, "gd", learner, ran)
+
+
+@pytest.mark.parametrize("null", [RandomDirections(), OtherQuery()], ids=["random", "other query"])
+def test_a_null_moves_attention_to_the_keys_that_a_position_has_and_to_no_other(bench, null):
+    """The label word is a key at its own position, and none at the prompt's last token."""
+    found = null.trace(bench, "gd", LEARNER, bench.learned("gd", LEARNER)).logits
+    moved = (found != bench.zero.logits.double()).any(1).any(2)  # query position key
+    keys = bench.zero.keys
+    assert (keys[:, 1].sum(-1) > keys[:, 0].sum(-1)).all()
+    assert not moved[~keys].any()
+    assert moved[:, 1][keys[:, 1] & ~keys[:, 0]].any()

@@ -10,6 +10,7 @@ from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.prompted import InContext, ZeroShot
 from iclgd.metrics.likeness import sim_am, sim_am_delta, sim_aou, sim_aou_norm
+from iclgd.models.budget import MOST
 from iclgd.nulls import NULLS
 from iclgd.prompts import build_prompts
 from iclgd.results import Result
@@ -155,3 +156,16 @@ def test_an_episode_is_forgotten_when_its_last_cell_is_done(monkeypatch):
     assert seen([one, two, one]) == [[], [], ["two"], ["two", "one"]]
     assert seen([one, two]) == [[], ["one"], ["one", "two"]]
     assert seen([one]) == [[], []]  # a cell that runs alone may be followed by another of its episode
+
+
+@pytest.mark.parametrize(
+    ("budget", "asked", "batch"), [(1.0, None, None), (0.5, None, MOST["cpu"] // 2), (0.5, 40, 20)]
+)
+def test_where_memory_ran_out_batches_are_half_of_the_usual_ones_or_of_those_asked_for(
+    subject, task, monkeypatch, budget, asked, batch
+):
+    tools = Tools()
+    tools.budget = budget
+    monkeypatch.setattr(tools, "subject", lambda _spec: subject)
+    spec = little_cell(task, "gd").spec.model_copy(update={"batch_tokens": asked})
+    assert run.bench_of(spec, tools).batch == batch
