@@ -134,3 +134,8 @@ def planted(plant: Plant | None = None, **fields: Any) -> View:
     keys = [str(i) for i in range(len(cells))]
     results = {key: (plant or Plant())(cell) for key, cell in zip(keys, cells, strict=True)}
     return View(Study("implicit", spec, cells, keys, results))
+
+
+def row(table, first: str) -> list[str]:
+    (found,) = [line for line in table.texts() if line[0].strip() == first]
+    return found
