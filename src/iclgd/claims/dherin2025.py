@@ -84,7 +84,7 @@ claim(
     Place("dherin2025", "experiments (linear regression), audited on language models"),
     AtLeast(0.2),
     IMPLICIT,
-    patch_cosine(),
+    patch_cosine,
     stands="fails",
     of="cosine of one patch for all queries with training's update, mean over layers, rate .01",
     note="The limit is ours. Queries' own patches are as far from it, and training on wrong labels as near: "

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planted_implicit import Plant, planted, row
+from planted_implicit import Diverges, Plant, planted, row
 
 from iclgd.labs.implicit import tables
 from iclgd.labs.implicit.against import Against
@@ -41,18 +41,6 @@ def test_weights_that_were_not_trained_are_a_null_like_any_other():
 def test_of_several_rates_the_most_alike_is_taken_and_that_is_said():
     said = trained(planted(rates=(0.01, 0.5, 0.1)))
     assert said.startswith("Finetuning the same matrices at 0.5 (of 3 rates the most alike) makes a change")
-
-
-class Diverges(Plant):
-    """Training at some rates, in some draws."""
-
-    def __init__(self, *where: tuple[float, int]):
-        super().__init__()
-        self.where = where
-
-    def _trained(self, cell):
-        self.diverged = (cell.labels["rate"], cell.labels["seed"]) in self.where
-        return super()._trained(cell)
 
 
 def test_a_rate_at_which_a_draw_diverged_is_not_chosen_where_there_is_another():

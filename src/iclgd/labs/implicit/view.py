@@ -106,9 +106,9 @@ class View:
 
         return self.values(lambda task, seed: self._of_effect(recovered, centred, init, task, seed, asked, **labels))
 
-    def missing(self, init: str, **labels: Any) -> Values:
-        """How much of it a patch (or training) misses, without the mean shift."""
-        return self.values(lambda task, seed: self._of_effect(missed, True, init, task, seed, **labels))
+    def missing(self, init: str, centred: bool = True, **labels: Any) -> Values:
+        """How much of it a patch (or training) misses, without the mean shift or with it."""
+        return self.values(lambda task, seed: self._of_effect(missed, centred, init, task, seed, **labels))
 
     def _of_effect(
         self, measure: Measure, centred: bool, init: str, task: str, seed: int, asked: str = "held", **labels: Any
