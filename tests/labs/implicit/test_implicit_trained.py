@@ -62,19 +62,28 @@ def test_where_draws_diverged_at_every_rate_the_answer_says_how_many_at_the_one_
     assert "calibration queries (1 of 3 draws, where it diverged at every rate, are left out): " in Against(view).said()
 
 
+class Noisy(Plant):
+    """Nulls that vary from draw to draw, and less the larger the rate."""
+
+    def __call__(self, cell):
+        found = super().__call__(cell)
+        return type(found)(found.facts, [_moved(one, cell) if "null" in one.labels else one for one in found.arrays])
+
+
+def _moved(one, cell):
+    if one.labels["quantity"] not in ("cosine", "contrast"):
+        return one
+    noise = np.random.default_rng([cell.labels["seed"], len(one.values)]).random(one.values.shape)
+    return replace(one, values=one.values + 1e-5 / cell.labels["rate"] * noise)
+
+
 def test_a_null_of_which_one_draw_is_left_has_no_p_value_and_no_place_among_the_others():
-    class Lone(Plant):
+    class Lone(Noisy):
         def __call__(self, cell):
             found = super().__call__(cell)
             rest = cell.labels.get("seed") != 0
             kept = [one for one in found.arrays if not (rest and one.labels.get("null") == "other task")]
-            return type(found)(found.facts, [_moved(one, cell) if "null" in one.labels else one for one in kept])
-
-    def _moved(one, cell):
-        if one.labels["quantity"] not in ("cosine", "contrast"):
-            return one
-        noise = np.random.default_rng([cell.labels["seed"], len(one.values)]).random(one.values.shape)
-        return replace(one, values=one.values + 1e-3 * noise)
+            return type(found)(found.facts, kept)
 
     found = Beside(planted(Lone(), seeds=3, init="trained"))
     lone = found.differences["cosine", "own", NULLS["other task"]]
@@ -148,6 +157,14 @@ def test_differences_to_nulls_are_of_the_most_alike_rate_and_corrected_together(
     assert [line[0] for line in found.table().texts()][:2] == [
         "one matrix − trained on wrong labels", "one matrix − trained on shuffled labels",
     ]  # fmt: skip
+
+
+def test_p_values_beside_nulls_are_corrected_for_the_rates_that_were_not_chosen_too():
+    found = Beside(planted(Noisy(), seeds=3, init="trained", rates=(0.01, 0.5, 0.1)))
+    known = found.differences.values()
+    least = min(known, key=lambda one: one.p)
+    assert least.p > 0
+    assert (found.rate, least.corrected) == (0.5, pytest.approx(3 * len(known) * least.p))
 
 
 def test_one_draw_is_above_no_null():

@@ -42,7 +42,7 @@ ALIKE = (
 )
 BESIDE = (
     "Cosines less those of every null, on the same draws, at the rate whose update is most alike to the patch for all "
-    "queries; p-values corrected for all rows (Holm), but those of a lone draw, which has none."
+    "queries; p-values corrected for all rows, at all rates (Holm), but those of a lone draw, which has none."
 )
 OVERLAPS = (
     "‖UᵀV‖² / r of the first r singular directions of one matrix for all and of training: 1 is the same space. Own "
