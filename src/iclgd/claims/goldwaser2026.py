@@ -29,7 +29,7 @@ exact(
 )
 claim(
     "goldwaser2026.families",
-    "It holds in blocks of any modern design: gated or not, parallel or not, with norms before or behind.",
+    "A prompt is such patches in blocks of any modern design: gated or not, parallel or not, norms before or behind.",
     at("abstract; title"),
     Together({family: AtMost(1e-12, each=True) for family in FAMILIES}),
     identity("patches-by-family"),
