@@ -65,9 +65,9 @@ def test_what_is_missed_recovered_and_the_cosine_are_those_of_the_page(place):
     for centred in (False, True):
         missed = view.missing("trained", centred, **whole).mean()
         found = reading_prompts.missed_less(centred)(study)
-        assert found["doing nothing"].mean == pytest.approx(missed - 1)
+        assert found["less doing nothing"].mean == pytest.approx(missed - 1)
         alike = view.missing("trained", centred, patch="constant").mean()
-        assert found["one answer for all"].mean == pytest.approx(missed - alike)
+        assert found["less one answer for all"].mean == pytest.approx(missed - alike)
     right, wrong = (view.recovery("trained", True, **whole, null=null).mean() for null in (None, "wrong labels"))
     assert reading_prompts.recovery_less("wrong labels")(study).mean == pytest.approx(right - wrong)
     arrays = study.arrays(quantity="cosine", patch="matrix", null=None)

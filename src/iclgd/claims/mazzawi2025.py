@@ -6,7 +6,7 @@ from iclgd.claims.reading_prompts import missed_less, recovery_less
 from iclgd.claims.studies import IMPLICIT
 
 MINUTES = {"tier": "minutes", "needs": ("model",)}
-NEARER = Together({"doing nothing": Below(0.0), "one answer for all": Below(0.0)})
+NEARER = Together({"less doing nothing": Below(0.0), "less one answer for all": Below(0.0)})
 
 claim(
     "mazzawi2025.least-squares",

@@ -36,8 +36,8 @@ def missed_less(centred: bool) -> Reader:
         view = View(study)
         own = view.missing("trained", centred, patch=WHOLE, fitted=view.most)
         return {
-            "doing nothing": _less(own, view.missing("trained", centred, patch="zero-shot")),
-            "one answer for all": _less(own, view.missing("trained", centred, patch=CONSTANT)),
+            "less doing nothing": _less(own, view.missing("trained", centred, patch="zero-shot")),
+            "less one answer for all": _less(own, view.missing("trained", centred, patch=CONSTANT)),
         }
 
     return read

@@ -30,16 +30,16 @@ def test_a_patch_has_to_miss_less_than_one_answer_for_all_queries_does(base, ver
     """It recovers a quarter of what reading does by the query in every case, and misses (3/4)²."""
     found = judged(SHIFT, forgetful(base))
     assert found.verdict == verdict
-    assert found.findings["doing nothing"].value == pytest.approx(0.5625 - 1)
-    assert found.findings["one answer for all"].value == pytest.approx(0.5625 - alike)
+    assert found.findings["less doing nothing"].value == pytest.approx(0.5625 - 1)
+    assert found.findings["less one answer for all"].value == pytest.approx(0.5625 - alike)
 
 
 def test_a_patch_has_to_miss_less_than_doing_nothing_does():
     """Where reading turns what zero-shot says one answer for all misses a lot, and a patch may be between the two."""
     found = judged(SHIFT, forgetful(0.5, by_query=-0.25))
-    assert found.findings["one answer for all"].value == pytest.approx(1.5625 - 2.25)
-    assert found.findings["one answer for all"].verdict == "holds"
-    assert found.findings["doing nothing"].value == pytest.approx(0.5625)
+    assert found.findings["less one answer for all"].value == pytest.approx(1.5625 - 2.25)
+    assert found.findings["less one answer for all"].verdict == "holds"
+    assert found.findings["less doing nothing"].value == pytest.approx(0.5625)
     assert found.verdict == "fails"
 
 
@@ -49,14 +49,14 @@ def test_with_the_shift_both_answers_are_held_against_all_that_reading_does(base
     found = judged(WHOLE, forgetful(base, shift=0.8, by_query=by_query))
     missed = (0.4**2 + (1 - by_query) ** 2) / 5
     assert found.verdict == verdict
-    assert found.findings["doing nothing"].value == pytest.approx(missed - 1)
-    assert found.findings["one answer for all"].value == pytest.approx(missed - (1 + base) ** 2 / 5)
+    assert found.findings["less doing nothing"].value == pytest.approx(missed - 1)
+    assert found.findings["less one answer for all"].value == pytest.approx(missed - (1 + base) ** 2 / 5)
 
 
 def test_a_shift_alone_is_a_prompt_s_effect_and_no_more_than_a_shift():
     plant = forgetful(0.0, shift=1.0, by_query=0.0)
     assert judged(SHIFT, plant).verdict == "fails"
-    assert judged(WHOLE, plant).findings["doing nothing"].verdict == "holds"
+    assert judged(WHOLE, plant).findings["less doing nothing"].verdict == "holds"
 
 
 def test_the_cosine_is_of_a_rate_at_which_no_draw_diverged():
