@@ -70,6 +70,10 @@ class Noisy(Plant):
         return type(found)(found.facts, [_moved(one, cell) if "null" in one.labels else one for one in found.arrays])
 
 
+class Noisily(Noisy, Diverges):
+    """Both."""
+
+
 def _moved(one, cell):
     if one.labels["quantity"] not in ("cosine", "contrast"):
         return one
@@ -165,6 +169,16 @@ def test_p_values_beside_nulls_are_corrected_for_the_rates_that_were_not_chosen_
     least = min(known, key=lambda one: one.p)
     assert least.p > 0
     assert (found.rate, least.corrected) == (0.5, pytest.approx(3 * len(known) * least.p))
+
+
+def test_a_rate_that_could_not_be_chosen_is_no_part_of_the_correction():
+    one, two = (
+        Beside(planted(Noisily(*where), seeds=3, init="trained", rates=(0.01, 0.5))).differences.values()
+        for where in ((), ((0.01, 0),))
+    )
+    least = [min((one for one in found if one.p > 0), key=lambda one: one.p) for found in (one, two)]
+    assert least[0].p == least[1].p
+    assert least[0].corrected == pytest.approx(2 * least[1].corrected)
 
 
 def test_one_draw_is_above_no_null():

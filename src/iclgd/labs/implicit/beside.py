@@ -32,7 +32,7 @@ class Beside:
     """The cosine with training's update, and that of right minus wrong labels, less what each null gives.
 
     At the rate where the patch for all queries and training are most alike: the most favourable one that holds for all
-    draws, where there is one. It is chosen after the fact, so p-values are corrected for all rates.
+    draws, where there is one. It is chosen after the fact, so p-values are corrected for all that it is chosen from.
     """
 
     view: View
@@ -59,7 +59,7 @@ class Beside:
         No family has a difference of which one draw is left.
         """
         places, found = [], []
-        for rate in self.view.spec.rates:
+        for rate in self.view.eligible(self.init):
             for quantity in ("cosine", "contrast"):
                 for patch in PATCHES:
                     own = self.view.cosines(self.init, quantity, patch, rate)
