@@ -240,8 +240,8 @@ STANDS = (
     ),
     Stand(
         "open",
-        "Does a patch fitted on a few queries bring back what a prompt does to others, beyond a shift, and because of "
-        "labels? SmolLM2's brings some; so would forgetting the query.",
+        "Is a patch fitted on a few queries nearer to what a prompt does to others than one answer for all, and "
+        "because of labels? Three draws do not say; tasks differ.",
         "mazzawi2025.thought-matrix mazzawi2025.more-than-a-shift mazzawi2025.knows-the-labels",
     ),
     Stand(
