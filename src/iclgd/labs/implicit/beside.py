@@ -45,11 +45,14 @@ class Beside:
     def rate(self) -> float | None:
         return self.view.most_alike(self.init)
 
-    def nulls(self, quantity: str, patch: str, rate: float) -> dict[str, Values]:
-        """By title: those that were run, and the same in weights that were not trained."""
+    def nulls(self, quantity: str, patch: str, rate: float | None = None) -> dict[str, Values]:
+        """By title: those that were run, and the same in weights that were not trained; at the rate spoken of."""
+        at = self.rate if rate is None else rate
+        if at is None:
+            return {}
         cosines = self.view.cosines
-        found = {title: cosines(self.init, quantity, patch, rate, null) for null, title in NULLS.items()}
-        found |= {f"{init} weights": cosines(init, quantity, patch, rate) for init in self.view.spec.init[1:]}
+        found = {title: cosines(self.init, quantity, patch, at, null) for null, title in NULLS.items()}
+        found |= {f"{init} weights": cosines(init, quantity, patch, at) for init in self.view.spec.init[1:]}
         return {title: values for title, values in found.items() if np.isfinite(values).any()}
 
     @cached_property
@@ -85,8 +88,7 @@ class Beside:
 
     @cached_property
     def _given(self) -> dict[str, Estimate]:
-        nulls = {} if self.rate is None else self.nulls("cosine", WHOLE, self.rate)
-        return {title: estimate(values, COSINE) for title, values in nulls.items()}
+        return {title: estimate(values, COSINE) for title, values in self.nulls("cosine", WHOLE).items()}
 
     def said(self) -> str:
         """No stronger than the comparison with the highest null that it is not above."""

@@ -148,6 +148,8 @@ def by_task(view: View) -> Table:
     brought = [view.recovery(init, True, **labels) for labels in (whole, alike)]
     rows: list[list[Entry]] = []
     for title, pair in (("missed", missed), ("recovered", brought)):
+        if pair[0].shape != pair[1].shape:
+            continue  # no matrix was fitted
         apart = holm([over_draws(difference(*task)) for task in zip(*pair, strict=True)])
         for task, one, two, found in zip(view.spec.task, *pair, apart, strict=True):
             levels = [_or_not(mean(values)) for values in (one, two)]
