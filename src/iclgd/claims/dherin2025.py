@@ -87,7 +87,7 @@ claim(
     patch_cosine,
     stands="fails",
     of="cosine of one patch for all queries with training's update, mean over layers, rate .01",
-    note="The limit is ours. At other rates it is a hundredth or less, too, and so it is for queries' own patches; "
+    note="The limit is ours. At other rates it is about as near to 0, and so it is for queries' own patches; "
     "training on wrong labels is not shown to be farther (docs/implicit.md).",
     tier="minutes",
     needs=("model",),
