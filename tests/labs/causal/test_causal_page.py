@@ -167,9 +167,9 @@ def test_the_page_has_every_section_and_says_what_was_run():
     titles = [section.title for section in shown.sections]
     assert titles == [
         "Layers exchanged", "By layer", "Training and reading", "Heads taken out", "Heads put in",
-        "Heads of reading and of training", "Training's heads put in",
+        "Heads of reading and of training", "Training's heads put in", "Heads exchanged",
     ]  # fmt: skip
-    assert "of the 10 foremost heads of either, the share that both have (by chance .83)" in shown.sections[-2].text
+    assert "of the 10 foremost heads of either, the share that both have (by chance .83)" in shown.sections[-3].text
 
 
 def test_the_figure_draws_every_swap_and_the_nulls():
