@@ -18,8 +18,8 @@ tasks with as many right answers are no rarity: without it two tasks of 40 queri
 
 Beyond 95% no mixture keeps its level at two seeds, so smaller p-values are Banerjee's (1960): the half width
 √(t²_{S−1} V_seeds + t²_{Q−1} (V − V_seeds)) keeps at least its level at every level. Nor do seeds or tasks that agree
-by luck: one more right answer in each of two seeds would have p = .004, in each of three tasks .002; so the floor is all
-of that variance. A p-value of .05 or less belongs to a 95% interval without 0.
+by luck: one more right answer in each of two seeds would have p = .004, in each of three tasks .002. So there the floor
+is all of that variance. A p-value of .05 or less belongs to a 95% interval without 0.
 
 Not covered: parts that are far from normal at two or three seeds (a draw in ten that fails; of answers of which one in
 fifty differs, two seeds of 100 queries show a difference that is not there 10% of the time), queries that were chosen
