@@ -43,8 +43,13 @@ def load_subject(spec: ModelSpec, note: Note = lambda _: None) -> Subject:
         reinitialise(model, spec.init, spec.init_seed)
     _refuse_bad_weights(model, spec.name)
     subject = Subject(model, load_tokenizer(source, spec), spec.name)
-    torch.set_float32_matmul_precision("high" if spec.dtype == "tf32" else "highest")
+    set_products(spec)
     return subject
+
+
+def set_products(spec: ModelSpec) -> None:
+    """Products of float32 matrices in float32, but for tf32: what the key of a cell says, whatever was set before."""
+    torch.set_float32_matmul_precision("high" if spec.dtype == "tf32" else "highest")
 
 
 def resolve(spec: ModelSpec, note: Note = lambda _: None) -> str:
