@@ -6,9 +6,10 @@ python tests/mutants.py --package metrics --again --out FILE
 First the test files of a package are run once on the tree as it is, to learn which tests enter which functions
 (mutation/watched.py; kept in build/mutants until a source changes). Then each mutant of a seeded sample
 (mutation/mutated.py) is put into a copy of the tree, and the tests that enter the changed function run on it, the quick
-ones first, until one fails. A package's row in FILE is replaced, the others stay. Mutants that no test could tell from
-the original are named, each with the reason, in mutation/equivalents.yaml. With --again only those that survived in
-FILE are judged once more, as after a test was written; the row keeps the share that was noticed at first.
+ones first, until one fails (mutation/judged.py). A package's row in FILE is replaced, the others stay. Mutants that no
+test could tell from the original are named, each with the reason, in mutation/equivalents.yaml. With --again only those
+that survived in FILE are judged once more, as after a test was written; the row keeps the share that was noticed at
+first.
 """
 
 import argparse
@@ -25,13 +26,12 @@ from typing import Any
 
 from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
+from mutation.judged import SOURCE, Tests, fates, judged, tests_of
 from mutation.mutated import Mutant, drawn, found_again
 from mutation.record import kept, row, share, written
-from mutation.watched import Chosen, Watch, function_at
+from mutation.watched import Watch
 
-SOURCE = "src/iclgd"
 KEPT = ROOT / "build/mutants"
-PATIENCE, SLOWER = 20, 5  # seconds, and how many times its usual time a run of tests may take
 SEED = 0
 OPTIONS, GOLDEN = "labs/test_options_of_labs.py", "golden/test_golden.py"
 # experiments behind claims, which claims judge: a package of their own, wherever they lie
@@ -68,7 +68,6 @@ PACKAGES = {
     "report": ("report", "test_study.py"),
     "store": ("store", "test_running.py", "engine"),
 }
-Tests = dict[str, dict[str, Any]]  # by their names: seconds, passed, functions, later, modules
 
 
 def package_of(name: str) -> str:
@@ -142,47 +141,7 @@ def _watch(file: str, place: Path) -> Job:
     return Job(run, after, 1800)
 
 
-def tests_of(mutant: Mutant, tests: Tests, tree: Path) -> list[str]:
-    """Tests that enter the changed function, or import what a mutant outside of functions changes; quick ones first.
-
-    Behind them those that may use what it computed for a test before them.
-    """
-    where = function_at(tree / mutant.file, mutant.line, tree / SOURCE, decorators=False)
-    passed = {name: test for name, test in tests.items() if test["passed"]}
-    if ":" not in where:
-        return _quick_first({name: test for name, test in passed.items() if where in test["modules"]})
-    own = {name: test for name, test in passed.items() if where in test["functions"]}
-    return _quick_first(own) + _quick_first({name: test for name, test in passed.items() if where in test["later"]})
-
-
-def _quick_first(tests: Tests) -> list[str]:
-    return sorted(tests, key=lambda name: float(tests[name]["seconds"]))
-
-
 # mutants
-
-
-def judged(mutant: Mutant, tests: Tests, tree: Path) -> Job:
-    """killed, survived or timeout."""
-    order = tests_of(mutant, tests, tree)
-
-    def put(copy: Path, source: str) -> None:
-        file = copy / mutant.file
-        file.write_text(source, encoding="utf-8")
-        for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*"):
-            compiled.unlink()
-
-    def run(copy: Path) -> int:
-        put(copy, mutant.source)
-        files = dict.fromkeys(name.partition("::")[0] for name in order)
-        return pytest_run(files, Chosen(order, set(tests)), "-x") if order else 0
-
-    def after(copy: Path, code: int | None) -> tuple[Mutant, str]:
-        put(copy, (tree / mutant.file).read_text(encoding="utf-8"))
-        survived = code in (0, 5)  # 5: there was no test to run
-        return mutant, "timeout" if code is None else "survived" if survived else "killed"
-
-    return Job(run, after, PATIENCE + SLOWER * sum(tests[name]["seconds"] for name in order))
 
 
 def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> dict[str, Any]:
@@ -210,16 +169,16 @@ def tests_for(name: str, source: str, tree: Path, copies: list[Path]) -> Tests:
 
 def fates_of(mutants: list[Mutant], tests: Tests, tree: Path, copies: list[Path]) -> dict[str, Any]:
     why = reasons(tree)
-    fates: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     survivors = []
-    for mutant, fate in in_parallel((judged(m, tests, tree) for m in mutants if not why(m)), copies):
-        fates[fate] += 1
-        if fates.total() % 25 == 0:
-            print(f"  {fates.total()} of {len(mutants)}", flush=True)
+    for mutant, fate in fates((mutant for mutant in mutants if not why(mutant)), tests, tree, copies):
+        found[fate] += 1
+        if found.total() % 25 == 0:
+            print(f"  {found.total()} of {len(mutants)}", flush=True)
         if fate == "survived":
             survivors.append(said(mutant) | {"tests": len(tests_of(mutant, tests, tree))})
             print("  {file}:{line} survives {tests} tests\n- {was}\n+ {becomes}".format(**survivors[-1]), flush=True)
-    counts = {"mutants": len(mutants), **{fate: fates[fate] for fate in ("killed", "survived", "timeout")}}
+    counts = {"mutants": len(mutants), **{fate: found[fate] for fate in ("killed", "survived", "timeout")}}
     same = [said(mutant) | {"why": why(mutant)} for mutant in mutants if why(mutant)]
     return {**counts, "equivalent": same, "survivors": sorted(survivors, key=lambda one: (one["file"], one["line"]))}
 
@@ -229,7 +188,8 @@ def control(file: str, tests: Tests, tree: Path, copies: list[Path]) -> None:
     for lost in [name for name, test in tests.items() if not test["passed"]]:
         print(f"  left out, since it fails on the tree as it is: {lost}", flush=True)
     unchanged = Mutant(file, 1, "", "", (tree / file).read_text(encoding="utf-8"))
-    for _, fate in in_parallel(iter([judged(unchanged, tests, tree)]), copies[:1]):
+    job = judged([unchanged], tests_of(unchanged, tests, tree), tests, tree)
+    for _, fate in in_parallel(iter([job]), copies[:1]):
         if fate != "survived":
             sys.exit(f"mutants.py: a test fails without a fault:\n{(copies[0] / 'said.txt').read_text()[-2000:]}")
 

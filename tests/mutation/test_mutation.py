@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mutation import judged
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
 from mutation.record import row, share, written
@@ -204,3 +205,36 @@ def test_a_row_has_the_share_that_is_noticed_and_the_share_that_was_at_first(tmp
 def test_the_equivalents_that_are_named_are_read():
     why = reasons(Path(__file__).parents[2])
     assert why(Mutant("a.py", 1, "zip(a, strict=True)", "zip(a, strict=False)", ""))
+
+
+def mutant_of(file: str, name: str = "") -> Mutant:
+    return Mutant(file, 1, "", name, "")
+
+
+def test_groups_change_no_file_twice():
+    mutants = [mutant_of(file, str(i)) for i, file in enumerate("aabaca")]
+    groups = list(judged.one_a_file(mutants))
+    assert sorted(m.becomes for group in groups for m in group) == list("012345")
+    assert [sorted(m.file for m in group) for group in groups] == [["a", "b", "c"], ["a"], ["a"], ["a"]]
+
+
+def test_what_survives_the_quick_tests_is_asked_together_by_the_slow_ones_and_alone_where_one_notices(monkeypatch):
+    tests = {"quick": {"seconds": 1.0}, "slow": {"seconds": 60.0}}
+    mutants = [mutant_of(file, name) for file, name in zip("abcab", ("no", "slow", "quick", "no", "no"), strict=True)]
+    asked = []
+
+    def judge(some, order, _tests, _tree):
+        names = {one.becomes for one in some}
+        asked.append(("".join(one.file for one in some), *order))
+        return some, "killed" if names & set(order) else "survived"
+
+    monkeypatch.setattr(judged, "tests_of", lambda *_: ["quick", "slow"])
+    monkeypatch.setattr(judged, "judged", judge)
+    monkeypatch.setattr(judged, "in_parallel", lambda jobs, _copies: jobs)
+    found = [(one.file, one.becomes, fate) for one, fate in judged.fates(mutants, tests, Path(), [])]
+    assert sorted(found) == [
+        ("a", "no", "survived"), ("a", "no", "survived"), ("b", "no", "survived"), ("b", "slow", "killed"),
+        ("c", "quick", "killed"),
+    ]  # fmt: skip
+    assert asked[:5] == [(file, "quick") for file in "abcab"]
+    assert asked[5:] == [("ab", "slow"), ("ab", "slow"), ("a", "slow"), ("b", "slow")]

@@ -10,7 +10,7 @@ import ast
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -115,7 +115,7 @@ def function_at(file: Path, line: int, source: Path, decorators: bool = True) ->
 class Chosen:
     """A plugin that runs these tests in this order, then those that nobody knew: a mutant can rename a test's case."""
 
-    def __init__(self, order: list[str], known: set[str]):
+    def __init__(self, order: Sequence[str], known: set[str]):
         self.place, self.known = {name: i for i, name in enumerate(order)}, known
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
