@@ -19,7 +19,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,12 @@ from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
 from mutation.judged import SOURCE, Tests, fates, judged, tests_of
 from mutation.mutated import Mutant, drawn, found_again
-from mutation.record import kept, row, share, written
+from mutation.record import NOTHING, kept, row, share, together, written
 from mutation.watched import Watch
 
 KEPT = ROOT / "build/mutants"
-SEED = 0
+SEED = 1  # another one draws mutants that no test was written for
+PART = 40  # mutants after which a count is kept
 OPTIONS, GOLDEN = "labs/test_options_of_labs.py", "golden/test_golden.py"
 # experiments behind claims, which claims judge: a package of their own, wherever they lie
 IDENTITIES = (
@@ -144,20 +145,22 @@ def _watch(file: str, place: Path) -> Job:
 # mutants
 
 
-def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> dict[str, Any]:
+def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> Iterator[dict[str, Any]]:
+    """A package's count, larger by a part of the sample each time, so that what ends early has counted something."""
     sources = sources_of(name, tree)
-    mutants = list(islice(drawn(tree, sources, SEED), sample))
-    found = fates_of(mutants, tests_for(name, sources[0], tree, copies), tree, copies)
-    return {**found, "first": share(found)}
+    tests, whole = tests_for(name, sources[0], tree, copies), NOTHING
+    mutants = islice(drawn(tree, sources, SEED), sample)
+    while part := list(islice(mutants, PART)):
+        whole = together(whole, fates_of(part, tests, tree, copies))
+        yield {**whole, "first": share(whole)}
 
 
 def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Path]) -> dict[str, Any]:
     """A package's count with its survivors judged once more; those whose code is gone are out of the count."""
     mutants = [mutant for one in before["survivors"] if (mutant := found_again(tree, one))]
     found = fates_of(mutants, tests_for(name, sources_of(name, tree)[0], tree, copies), tree, copies)
-    gone = len(before["survivors"]) - len(mutants)
-    added = {part: before[part] + found[part] for part in ("killed", "timeout", "equivalent")}
-    return {**found, "mutants": before["mutants"] - gone, **added, "first": before.get("first", "–")}
+    rest = before | {"mutants": before["mutants"] - len(before["survivors"]), "survived": 0, "survivors": []}
+    return {**together(rest, found), "first": before.get("first", "–")}
 
 
 def tests_for(name: str, source: str, tree: Path, copies: list[Path]) -> Tests:
@@ -173,8 +176,6 @@ def fates_of(mutants: list[Mutant], tests: Tests, tree: Path, copies: list[Path]
     survivors = []
     for mutant, fate in fates((mutant for mutant in mutants if not why(mutant)), tests, tree, copies):
         found[fate] += 1
-        if found.total() % 25 == 0:
-            print(f"  {found.total()} of {len(mutants)}", flush=True)
         if fate == "survived":
             survivors.append(said(mutant) | {"tests": len(tests_of(mutant, tests, tree))})
             print("  {file}:{line} survives {tests} tests\n- {was}\n+ {becomes}".format(**survivors[-1]), flush=True)
@@ -217,11 +218,12 @@ def main() -> None:
         for name in names:
             print(name, flush=True)
             if asked.again:
-                found = counted_again(name, kept(asked.out)[name], tree, copies)
+                counts = iter([counted_again(name, kept(asked.out)[name], tree, copies)])
             else:
-                found = counted(name, asked.sample, tree, copies)
-            written(asked.out, {name: found}, list(PACKAGES))
-            print(" ".join(map(str, (name, *row(found)))), flush=True)
+                counts = counted(name, asked.sample, tree, copies)
+            for found in counts:
+                written(asked.out, {name: found}, list(PACKAGES))
+                print(" ".join(map(str, (name, *row(found)))), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """What becomes of a mutant: the tests that enter the changed function run on it, the quick ones first.
 
-Most of the time would go to what survives, under the few tests that take seconds (a study from the command line), which
-seldom notice what the quick ones did not. So what survives the quick ones is put into a copy of the tree together, one
-mutant a file, for the slow ones; only where one of these fails is each judged alone.
+Most of the time would go to what survives, under tests that take seconds (a study from the command line) and seldom
+notice what the quick ones did not. So each mutant is put alone before the first tests, which take some seconds
+together; those that survive go into one copy of the tree, one mutant a file, before the rest. Where one of these tests
+fails, the group is halved until it is known who it was.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from mutation.watched import Chosen, function_at
 
 SOURCE = "src/iclgd"
 PATIENCE, SLOWER = 20, 5  # seconds, and how many times its usual time a run of tests may take
-SLOW = 4  # seconds of a test, from which on several mutants are asked at once
+FIRST = 8  # seconds, as they are while tests are watched, for which a mutant is alone
 Tests = dict[str, dict[str, Any]]  # by their names: seconds, passed, functions, later, modules
 
 
@@ -29,13 +30,13 @@ def tests_of(mutant: Mutant, tests: Tests, tree: Path) -> list[str]:
     where = function_at(tree / mutant.file, mutant.line, tree / SOURCE, decorators=False)
     passed = {name: test for name, test in tests.items() if test["passed"]}
     if ":" not in where:
-        return _quick_first({name: test for name, test in passed.items() if where in test["modules"]})
-    own = {name: test for name, test in passed.items() if where in test["functions"]}
-    return _quick_first(own) + _quick_first({name: test for name, test in passed.items() if where in test["later"]})
+        return _quick_first([name for name, test in passed.items() if where in test["modules"]], tests)
+    own, later = ([name for name, test in passed.items() if where in test[how]] for how in ("functions", "later"))
+    return _quick_first(own, tests) + _quick_first(later, tests)
 
 
-def _quick_first(tests: Tests) -> list[str]:
-    return sorted(tests, key=lambda name: float(tests[name]["seconds"]))
+def _quick_first(names: Iterable[str], tests: Tests) -> list[str]:
+    return sorted(names, key=lambda name: (tests[name]["seconds"], name))
 
 
 def judged(mutants: Sequence[Mutant], order: Sequence[str], tests: Tests, tree: Path) -> Job:
@@ -63,27 +64,35 @@ def judged(mutants: Sequence[Mutant], order: Sequence[str], tests: Tests, tree: 
 
 
 def fates(mutants: Iterable[Mutant], tests: Tests, tree: Path, copies: list[Path]) -> Iterator[tuple[Mutant, str]]:
-    """Each alone under the quick tests; what survives them together under the slow ones, then alone if one fails."""
-
-    def asked(some: Sequence[Mutant], slow: bool) -> Job:
-        order = dict.fromkeys(name for mutant in some for name in tests_of(mutant, tests, tree))
-        return judged(some, [name for name in order if (tests[name]["seconds"] >= SLOW) == slow], tests, tree)
-
+    """Each alone under the first tests, what survives them together under the rest."""
     left: list[Mutant] = []
-    for (mutant,), fate in in_parallel((asked([mutant], False) for mutant in mutants), copies):
+    jobs = (judged([mutant], in_two(tests_of(mutant, tests, tree), tests)[0], tests, tree) for mutant in mutants)
+    for (mutant,), fate in in_parallel(jobs, copies):
         if fate == "survived":
             left.append(mutant)
-            print(f"  {mutant.file}:{mutant.line} is left to the slow tests: {mutant.becomes}", flush=True)
         else:
             yield mutant, fate
-    alone: list[Mutant] = []
-    for group, fate in in_parallel((asked(group, True) for group in one_a_file(left)), copies):
-        if fate == "survived" or len(group) == 1:
-            yield from ((mutant, fate) for mutant in group)
-        else:
-            alone += group
-    for (mutant,), fate in in_parallel((asked([mutant], True) for mutant in alone), copies):
-        yield mutant, fate
+    groups = list(one_a_file(left))
+    while groups:
+        halved: list[Sequence[Mutant]] = []
+        for group, fate in in_parallel((_under_the_rest(group, tests, tree) for group in groups), copies):
+            if fate == "survived" or len(group) == 1:
+                yield from ((mutant, fate) for mutant in group)
+            else:
+                halved += [group[: len(group) // 2], group[len(group) // 2 :]]
+        groups = halved
+
+
+def _under_the_rest(group: Sequence[Mutant], tests: Tests, tree: Path) -> Job:
+    names = {name for mutant in group for name in in_two(tests_of(mutant, tests, tree), tests)[1]}
+    return judged(group, _quick_first(names, tests), tests, tree)
+
+
+def in_two(order: Sequence[str], tests: Tests) -> tuple[Sequence[str], Sequence[str]]:
+    """The first tests, no longer than so many seconds together, and the rest."""
+    passed = list(accumulate(tests[name]["seconds"] for name in order))
+    count = sum(seconds <= FIRST for seconds in passed)
+    return order[:count], order[count:]
 
 
 def one_a_file(mutants: Iterable[Mutant]) -> Iterator[list[Mutant]]:

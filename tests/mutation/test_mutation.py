@@ -11,7 +11,7 @@ import pytest
 from mutation import judged
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
-from mutation.record import row, share, written
+from mutation.record import NOTHING, row, share, together, written
 from mutation.watched import function_at
 
 SOURCE = '''"""A module."""
@@ -194,6 +194,8 @@ def test_a_row_has_the_share_that_is_noticed_and_the_share_that_was_at_first(tmp
     assert list(row(found)) == [10, 6, 1, 1, 2, "88%", "–"]
     assert list(row(found | {"first": "70%"}))[-1] == "70%"
     assert share(found | {"killed": 0, "timeout": 0, "survived": 0}) == "–"
+    twice = together(together(NOTHING, found), found)
+    assert list(row(twice)) == [20, 12, 2, 2, 4, "88%", "–"]
     order = ("metrics", "learners", "nulls")
     written(tmp_path / "found.json", {"nulls": found, "metrics/crossed.py": found}, order)
     written(tmp_path / "found.json", {"metrics": found | {"survived": 0}}, order)
@@ -218,23 +220,28 @@ def test_groups_change_no_file_twice():
     assert [sorted(m.file for m in group) for group in groups] == [["a", "b", "c"], ["a"], ["a"], ["a"]]
 
 
-def test_what_survives_the_quick_tests_is_asked_together_by_the_slow_ones_and_alone_where_one_notices(monkeypatch):
+def test_the_first_tests_are_those_that_take_no_longer_together_than_they_may():
+    tests = {name: {"seconds": seconds} for name, seconds in {"a": 1.0, "b": 7.0, "c": 7.5}.items()}
+    assert judged.in_two(["a", "b", "c"], tests) == (["a", "b"], ["c"])
+    assert judged.in_two(["c"], tests) == (["c"], [])
+
+
+def test_what_survives_the_first_tests_meets_the_rest_together_and_is_halved_where_one_of_them_notices(monkeypatch):
     tests = {"quick": {"seconds": 1.0}, "slow": {"seconds": 60.0}}
-    mutants = [mutant_of(file, name) for file, name in zip("abcab", ("no", "slow", "quick", "no", "no"), strict=True)]
+    mutants = [mutant_of(file, name) for file, name in zip("abcda", ("no", "slow", "quick", "no", "no"), strict=True)]
     asked = []
 
     def judge(some, order, _tests, _tree):
-        names = {one.becomes for one in some}
         asked.append(("".join(one.file for one in some), *order))
-        return some, "killed" if names & set(order) else "survived"
+        return some, "killed" if {one.becomes for one in some} & set(order) else "survived"
 
     monkeypatch.setattr(judged, "tests_of", lambda *_: ["quick", "slow"])
     monkeypatch.setattr(judged, "judged", judge)
     monkeypatch.setattr(judged, "in_parallel", lambda jobs, _copies: jobs)
     found = [(one.file, one.becomes, fate) for one, fate in judged.fates(mutants, tests, Path(), [])]
     assert sorted(found) == [
-        ("a", "no", "survived"), ("a", "no", "survived"), ("b", "no", "survived"), ("b", "slow", "killed"),
-        ("c", "quick", "killed"),
+        ("a", "no", "survived"), ("a", "no", "survived"), ("b", "slow", "killed"), ("c", "quick", "killed"),
+        ("d", "no", "survived"),
     ]  # fmt: skip
-    assert asked[:5] == [(file, "quick") for file in "abcab"]
-    assert asked[5:] == [("ab", "slow"), ("ab", "slow"), ("a", "slow"), ("b", "slow")]
+    assert asked[:5] == [(file, "quick") for file in "abcda"]
+    assert asked[5:] == [("abd", "slow"), ("a", "slow"), ("a", "slow"), ("bd", "slow"), ("b", "slow"), ("d", "slow")]
