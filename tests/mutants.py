@@ -34,7 +34,7 @@ from mutation.watched import Watch
 KEPT = ROOT / "build/mutants"
 SEED = 1  # another one draws mutants that no test was written for
 PART = 40  # mutants after which a count is kept
-OPTIONS, GOLDEN = "labs/test_options_of_labs.py", "golden/test_golden.py"
+OPTIONS, CELLS, GOLDEN = "labs/test_options_of_labs.py", "labs/test_cells_of_labs.py", "golden/test_golden.py"
 # experiments behind claims, which claims judge: a package of their own, wherever they lie
 IDENTITIES = (
     "metrics/identities.py",
@@ -55,14 +55,14 @@ PACKAGES = {
     ),
     "learners": ("learners", GOLDEN),
     "nulls": ("nulls", "metrics/test_nulls.py", "labs/compare/test_compare_run.py", GOLDEN),
-    "labs/compare": ("labs/compare", OPTIONS, "cli/test_compare_command.py", GOLDEN),
-    "labs/trace": ("labs/trace", OPTIONS, "cli/test_trace_command.py"),
-    "labs/linear": ("labs/linear", OPTIONS, GOLDEN),
-    "labs/languages": ("labs/languages", OPTIONS, GOLDEN),
+    "labs/compare": ("labs/compare", OPTIONS, CELLS, "cli/test_compare_command.py", GOLDEN),
+    "labs/trace": ("labs/trace", OPTIONS, CELLS, "cli/test_trace_command.py"),
+    "labs/linear": ("labs/linear", OPTIONS, CELLS, GOLDEN),
+    "labs/languages": ("labs/languages", OPTIONS, CELLS, GOLDEN),
     "labs/dual": ("labs/dual", OPTIONS, GOLDEN),
     "labs/implicit": ("labs/implicit", OPTIONS),
     "labs/causal": ("labs/causal", OPTIONS),
-    "labs/order": ("labs/order", OPTIONS),
+    "labs/order": ("labs/order", OPTIONS, CELLS),
     "labs/exits": ("labs/exits", OPTIONS),
     "labs/identities": ("labs/identities", OPTIONS),
     "identities": ("labs/identities", "labs/dual/test_dual_identities.py", "claims/test_seconds.py"),
