@@ -67,7 +67,7 @@ PACKAGES = {
     "labs/identities": ("labs/identities", OPTIONS),
     "identities": ("labs/identities", "labs/dual/test_dual_identities.py", "claims/test_seconds.py"),
     "report": ("report", "test_study.py"),
-    "store": ("store", "test_running.py", "engine"),
+    "store": ("store", "test_running.py"),
 }
 
 
