@@ -24,6 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from mutation.early import imported
 from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
 from mutation.judged import SOURCE, Tests, fates, judged, tests_of
@@ -151,14 +152,18 @@ def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> Iterator[
     tests, whole = tests_for(name, sources[0], tree, copies), NOTHING
     mutants = islice(drawn(tree, sources, SEED), sample)
     while part := list(islice(mutants, PART)):
-        whole = together(whole, fates_of(part, tests, tree, copies))
+        with imported(tree / SOURCE, sources):
+            whole = together(whole, fates_of(part, tests, tree, copies))
         yield {**whole, "first": share(whole)}
 
 
 def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Path]) -> dict[str, Any]:
     """A package's count with its survivors judged once more; those whose code is gone are out of the count."""
     mutants = [mutant for one in before["survivors"] if (mutant := found_again(tree, one))]
-    found = fates_of(mutants, tests_for(name, sources_of(name, tree)[0], tree, copies), tree, copies)
+    sources = sources_of(name, tree)
+    tests = tests_for(name, sources[0], tree, copies)
+    with imported(tree / SOURCE, sources):
+        found = fates_of(mutants, tests, tree, copies)
     rest = before | {"mutants": before["mutants"] - len(before["survivors"]), "survived": 0, "survivors": []}
     return {**together(rest, found), "first": before.get("first", "–")}
 

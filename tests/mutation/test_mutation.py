@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mutation import judged
+from mutation import early, judged
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
 from mutation.record import NOTHING, row, share, together, written
@@ -245,3 +245,28 @@ def test_what_survives_the_first_tests_meets_the_rest_together_and_is_halved_whe
     ]  # fmt: skip
     assert asked[:5] == [(file, "quick") for file in "abcda"]
     assert asked[5:] == [("abd", "slow"), ("a", "slow"), ("a", "slow"), ("bd", "slow"), ("b", "slow"), ("d", "slow")]
+
+
+def test_what_is_imported_before_children_are_made_rests_on_nothing_that_is_changed(tmp_path):
+    files = {
+        "__init__": "",
+        "left": "def use():\n    import iclgd.changed",  # later, in a child
+        "changed": "from iclgd.left import use",
+        "right": "try:\n    from iclgd import changed\nfinally:\n    pass",
+        "far": "import iclgd.right",
+        "room/__init__": "import iclgd.far",
+        "room/inside": "",
+        "labs/__init__": "",
+        "labs/free": "",
+    }
+    for name, text in files.items():
+        (tmp_path / "src/iclgd" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"src/iclgd/{name}.py").write_text(text, encoding="utf-8")
+    found = early.apart_from(tmp_path / "src/iclgd", ["src/iclgd/changed.py"])
+    assert found == ["iclgd", "iclgd.left"]
+    assert early.apart_from(tmp_path / "src/iclgd", ["src/iclgd/far.py"]) == [
+        "iclgd",
+        "iclgd.changed",
+        "iclgd.left",
+        "iclgd.right",
+    ]
