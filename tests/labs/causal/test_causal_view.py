@@ -202,3 +202,12 @@ def test_training_is_held_against_untrained_weights_at_every_rate():
         rate: ["another query's update", "random, as long", "random weights"] for rate in (0.01, 0.1)
     }
     assert set(found.differences) == {(rate, title) for rate, nulls in found.nulls.items() for title in nulls}
+
+
+def test_the_terminal_shows_what_the_answer_rests_on_without_being_asked_for_more():
+    shown = page(planted(seeds=2).study)
+    assert [one.title for one in shown.sections if one.brief] == [
+        "Layers exchanged", "Training and reading", "Heads taken out",
+    ]  # fmt: skip
+    assert [one.title for one in shown.sections if one.table is None] == ["By layer"]
+    assert shown.title == "What carries it"

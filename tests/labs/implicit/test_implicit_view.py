@@ -174,3 +174,24 @@ def test_likeness_of_a_cosine_keeps_to_its_bounds():
     values = VIEW.cosines("trained", "cosine", "own", 0.01)
     assert VIEW.cosine("trained", "cosine", "own", 0.01).high <= 1
     assert VIEW.cosine("trained", "cosine", "own", 0.01).mean == pytest.approx(estimate(values).mean)
+
+
+def test_the_terminal_shows_what_the_answer_rests_on_without_being_asked_for_more():
+    shown = page(planted().study)
+    assert [one.title for one in shown.sections if one.brief] == [
+        "In short", "The patch against training", "For one query",
+    ]  # fmt: skip
+    tables_of = [one.title for one in shown.sections if one.table is not None]
+    assert tables_of == [one.title for one in shown.sections if one.title not in ("Fitted on more queries", "By layer")]
+    assert shown.picture.data["names"]["column"][0] == "margins missed"
+
+
+def test_the_last_loss_is_the_mean_of_the_last_three_steps_and_over_draws():
+    class Longer(Plant):
+        def _trained(self, cell):
+            found = super()._trained(cell)
+            steps = np.array([50.0, 40.0, 3.0, 2.0, 1.0]) + cell.labels["seed"]
+            arrays = [replace(one, values=steps) if one.labels["quantity"] == "loss" else one for one in found.arrays]
+            return type(found)(found.facts, arrays)
+
+    assert row(tables.steps(planted(Longer(), seeds=2)), "gd 0.01, trained")[4] == "2.5"
