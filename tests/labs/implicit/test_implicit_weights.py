@@ -89,8 +89,8 @@ def test_a_space_of_fewer_directions_than_asked_for_is_shared_as_far_as_it_goes(
 def test_own_patches_are_in_a_space_as_far_as_their_one_direction_is():
     left, right = torch.eye(4, dtype=torch.float64), torch.eye(5, dtype=torch.float64)
     own = Outer(torch.stack([left[0] + left[1], left[3]]), torch.stack([right[0], 3 * right[1] - 4 * right[2]]))
-    assert own_overlap(own, (left, right), 1) == pytest.approx((0.25, 0.5))
-    assert own_overlap(own, (left, right), 2) == pytest.approx((0.5, (1 + 0.36) / 2))
+    assert own_overlap(own, (left, right[:, :4]), 1) == pytest.approx((0.25, 0.5))
+    assert own_overlap(own, (left, right[:, :4]), 2) == pytest.approx((0.5, (1 + 0.36) / 2))
 
 
 def test_the_best_step_leaves_nothing_along_the_other():
