@@ -1,12 +1,11 @@
 """Values of a comparison by task, seed, query and layer, where no two places hold the same; and what is not there."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from planted_compare import planted
 
 from counting import Tokens
+from iclgd.bench import Bench
 from iclgd.lab import Cell
 from iclgd.labs.compare.cost import _reading, _training
 from iclgd.labs.compare.spec import CompareCell
@@ -148,8 +147,11 @@ def prompts(demos: int = 2) -> Prompts:
     return Prompts((1,), shown, (2,), ((5, 6), (7,)), ((8,), (9,)), (0, 1))
 
 
-def bench(**more):
-    return SimpleNamespace(prompts=prompts(), **more)
+def bench() -> Bench:
+    """An episode in tokens, and nothing else."""
+    made = Bench.__new__(Bench)
+    made.__dict__.update(prompts=prompts(), subject=None)
+    return made
 
 
 @pytest.mark.parametrize("contrast, floor", [(False, False), (True, False), (False, True), (True, True)])
@@ -173,6 +175,5 @@ def test_a_training_costs_its_steps_with_as_many_predictions_as_the_learner_make
         def predictions(self, subject) -> int:
             return 3
 
-    given = bench(subject=None)
-    found = _training(Steps(), Three(0.1), given, prompts())
+    found = _training(Steps(), Three(0.1), bench(), prompts())
     assert found == 2 * 3000 + 10 * (4 + 5) + (3 + 4)
