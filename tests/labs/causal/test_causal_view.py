@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planted_causal import HEADS, LAYERS, QUERIES, Plant, planted
+from planted_causal import HEADS, LAYERS, QUERIES, Plant, margins, planted
 
 from iclgd.labs.causal import tables
 from iclgd.labs.causal.answer import _alone, answer, carried, reading, taken_out
+from iclgd.labs.causal.figures import draw_layers
 from iclgd.labs.causal.heads import Heads
 from iclgd.labs.causal.page import page
 from iclgd.labs.causal.tables import foremost, halfway
@@ -211,3 +212,61 @@ def test_the_terminal_shows_what_the_answer_rests_on_without_being_asked_for_mor
     ]  # fmt: skip
     assert [one.title for one in shown.sections if one.table is None] == ["By layer"]
     assert shown.title == "What carries it"
+
+
+class Shifted(Plant):
+    """Layers carry the shift that queries share, and nothing of what differs between them."""
+
+    def _between(self, into, source, share, seed):
+        one, two = margins(self.at[into], seed), margins(self.at[source], seed)
+        return one + share * (two - one).mean(0)
+
+
+def test_shares_are_of_the_whole_effect_and_without_the_shift_where_it_is_said():
+    view = planted(Shifted(), seeds=3, init="trained")
+    places = ("trained", 0.01, "icl", "zero-shot")
+    raw, centred = (view.layer_shares(*places, c, site="attention").mean((0, 1, 2)) for c in (False, True))
+    np.testing.assert_allclose(raw, (0.1, 0.1, 0.5, 0.1), rtol=0.02)
+    np.testing.assert_allclose(centred, 0, atol=1e-9)
+    (row,) = [row for row in tables.training(view).rows if str(row[0]).startswith("icl's")]
+    assert [str(entry)[:3] for entry in row[1:]] == ["1.9", ".00", "2", "1.0"]  # of training's effect, half as long
+    assert [str(entry)[:3] for entry in tables.layers(view).rows[0][1:]] == ["2", ".50", ".80", "1.0", "2 o"]
+    assert "carries .50" in reading(view)
+    assert "Training's attention at 0.01 carries .5" in answer(view)
+    assert np.nanmean(view.left("induction")) == pytest.approx(0.8, abs=0.02)
+    lines = {line.get_label(): line.get_ydata() for panel in draw_layers(view).axes for line in panel.get_lines()}
+    np.testing.assert_allclose(lines["icl into zero-shot, other query"], 0.6 * np.array([0, 0.2, 1, 1]), rtol=0.02)
+
+
+def test_the_figure_has_rows_for_attention_and_the_stream_and_is_of_the_last_rate():
+    class Rates(Plant):
+        def __call__(self, cell):
+            self.layers = (0.2, 0.4, 0.6, 0.8) if cell.labels.get("rate") == 0.1 else (0.1,) * 4
+            return super().__call__(cell)
+
+    axes = draw_layers(planted(Rates(), seeds=2, rates="0.01,0.1")).axes
+    assert len(axes) == 10
+    assert [one.get_ylabel() for one in axes] == [
+        "attention of one layer",
+        *[""] * 4,
+        "stream after a block",
+        *[""] * 4,
+    ]
+    assert [one.get_xlabel() for one in axes] == [""] * 5 + ["layer"] * 5
+    assert [one.get_title("left") for one in axes[5:]] == [""] * 5
+    for panel, shares in ((axes[0], (0.2, 0.4, 0.6, 0.8)), (axes[5], (0, 0.2, 1, 1))):
+        lines = {line.get_label(): line for line in panel.get_lines()}
+        np.testing.assert_allclose(lines["icl into zero-shot"].get_ydata(), shares, atol=1e-12)
+        assert lines["icl into zero-shot"].get_xdata().tolist() == [0, 1, 2, 3]
+        np.testing.assert_allclose(lines["icl into zero-shot, other query"].get_ydata(), 0.6 * np.array(shares))
+        assert [line.get_ydata()[0] for line in panel.get_lines() if line.get_label().startswith("_")] == [0, 1]
+    assert axes[0].get_ylim() == axes[4].get_ylim()
+
+
+def test_every_row_has_as_many_entries_as_the_header():
+    view = planted(seeds=2, rates="0.01,0.1")
+    made = [tables.layers(view), tables.training(view), tables.heads(view), tables.ablated(view)]
+    for table in (*made, Heads(view).table(), Heads(view).listed()):
+        assert {len(row) for row in table.rows} == {len(table.header)}
+    row = Heads(view).table().rows[0]
+    assert [str(entry)[:3] for entry in row] == ["icl", "", "", "", "", ".65"]  # ten of twelve heads, .02 to .11

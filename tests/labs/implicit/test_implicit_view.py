@@ -195,3 +195,9 @@ def test_the_last_loss_is_the_mean_of_the_last_three_steps_and_over_draws():
             return type(found)(found.facts, arrays)
 
     assert row(tables.steps(planted(Longer(), seeds=2)), "gd 0.01, trained")[4] == "2.5"
+
+
+def test_every_row_has_as_many_entries_as_the_header():
+    for section in page(planted(seeds=2, rates=(0.01, 0.5)).study).sections:
+        if section.table is not None:
+            assert {len(row) for row in section.table.rows} == {len(section.table.header)}, section.title
