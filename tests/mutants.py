@@ -128,7 +128,6 @@ def _watch(file: str, place: Path) -> Job:
         watch = Watch(copy / SOURCE)
         watch.start()
         code = pytest_run([file], watch)
-        sys.settrace(None)
         modules = watch.modules()
         tests = {name: {**test, "modules": modules} for name, test in watch.tests.items()}
         (copy / "watched.json").write_text(json.dumps(tests), encoding="utf-8")

@@ -159,7 +159,7 @@ def test_what_a_lasting_fixture_enters_or_keeps_counts_for_the_tests_that_share_
     code = (
         "import json, sys; from pathlib import Path; from mutation.watched import Watch; import pytest\n"
         "watch = Watch(Path.cwd() / 'package'); watch.start()\n"
-        "pytest.main(['-q', '-p', 'no:cacheprovider', 'test_one.py'], plugins=[watch]); sys.settrace(None)\n"
+        "pytest.main(['-q', '-p', 'no:cacheprovider', 'test_one.py'], plugins=[watch])\n"
         "Path('said.json').write_text(json.dumps(watch.tests))"
     )
     paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])
