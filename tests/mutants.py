@@ -27,7 +27,7 @@ from typing import Any
 from mutation.early import imported
 from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
-from mutation.judged import SOURCE, Tests, fates, judged, tests_of
+from mutation.judged import SOURCE, Tests, control, fates, in_two, tests_of
 from mutation.mutated import Mutant, drawn, found_again
 from mutation.record import NOTHING, kept, row, share, together, written
 from mutation.watched import Watch
@@ -170,7 +170,10 @@ def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Pa
 def tests_for(name: str, source: str, tree: Path, copies: list[Path]) -> Tests:
     files = files_of(tree, (f"tests/{part}" for part in PACKAGES[package_of(name)]), "test_*.py")
     tests = watched(files, tree, copies)
-    control(source, tests, tree, copies)
+    for lost in [name for name, test in tests.items() if not test["passed"]]:
+        print(f"  left out, since it fails on the tree as it is: {lost}", flush=True)
+    unchanged = Mutant(source, 1, "", "", (tree / source).read_text(encoding="utf-8"))
+    control(in_two(tests_of(unchanged, tests, tree), tests)[0], tests, tree, copies)
     return tests
 
 
@@ -186,17 +189,6 @@ def fates_of(mutants: list[Mutant], tests: Tests, tree: Path, copies: list[Path]
     counts = {"mutants": len(mutants), **{fate: found[fate] for fate in ("killed", "survived", "timeout")}}
     same = [said(mutant) | {"why": why(mutant)} for mutant in mutants if why(mutant)]
     return {**counts, "equivalent": same, "survivors": sorted(survivors, key=lambda one: (one["file"], one["line"]))}
-
-
-def control(file: str, tests: Tests, tree: Path, copies: list[Path]) -> None:
-    """Without a fault the tests pass, in this order too. Line 1 is in no function: all that import the file are run."""
-    for lost in [name for name, test in tests.items() if not test["passed"]]:
-        print(f"  left out, since it fails on the tree as it is: {lost}", flush=True)
-    unchanged = Mutant(file, 1, "", "", (tree / file).read_text(encoding="utf-8"))
-    job = judged([unchanged], tests_of(unchanged, tests, tree), tests, tree)
-    for _, fate in in_parallel(iter([job]), copies[:1]):
-        if fate != "survived":
-            sys.exit(f"mutants.py: a test fails without a fault:\n{(copies[0] / 'said.txt').read_text()[-2000:]}")
 
 
 def said(mutant: Mutant) -> dict[str, Any]:

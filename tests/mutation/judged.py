@@ -6,6 +6,7 @@ together; those that survive go into one copy of the tree, one mutant a file, be
 fails, the group is halved until it is known who it was.
 """
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, zip_longest
@@ -72,20 +73,32 @@ def fates(mutants: Iterable[Mutant], tests: Tests, tree: Path, copies: list[Path
             left.append(mutant)
         else:
             yield mutant, fate
-    groups = list(one_a_file(left))
+    groups, noticed = list(one_a_file(left)), list[Mutant]()
     while groups:
         halved: list[Sequence[Mutant]] = []
-        for group, fate in in_parallel((_under_the_rest(group, tests, tree) for group in groups), copies):
+        jobs = (judged(group, rest_of(group, tests, tree), tests, tree) for group in groups)
+        for group, fate in in_parallel(jobs, copies):
             if fate == "survived" or len(group) == 1:
+                noticed += [] if fate == "survived" else group
                 yield from ((mutant, fate) for mutant in group)
             else:
                 halved += [group[: len(group) // 2], group[len(group) // 2 :]]
         groups = halved
+    if noticed:
+        control(rest_of(noticed, tests, tree), tests, tree, copies)
 
 
-def _under_the_rest(group: Sequence[Mutant], tests: Tests, tree: Path) -> Job:
-    names = {name for mutant in group for name in in_two(tests_of(mutant, tests, tree), tests)[1]}
-    return judged(group, _quick_first(names, tests), tests, tree)
+def control(order: Sequence[str], tests: Tests, tree: Path, copies: list[Path]) -> None:
+    """Without a fault the tests pass, in this order too; else what they noticed would be no fault."""
+    for _, fate in in_parallel(iter([judged([], order, tests, tree)]), copies[:1]):
+        if fate != "survived":
+            sys.exit(f"mutants.py: a test fails without a fault:\n{(copies[0] / 'said.txt').read_text()[-2000:]}")
+
+
+def rest_of(mutants: Iterable[Mutant], tests: Tests, tree: Path) -> list[str]:
+    """The tests that these do not meet alone, quick ones first."""
+    names = {name for mutant in mutants for name in in_two(tests_of(mutant, tests, tree), tests)[1]}
+    return _quick_first(names, tests)
 
 
 def in_two(order: Sequence[str], tests: Tests) -> tuple[Sequence[str], Sequence[str]]:
