@@ -8,6 +8,7 @@ from counting import Tokens
 from iclgd.bench import Bench
 from iclgd.lab import Cell
 from iclgd.labs.compare.cost import _reading, _training
+from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.spec import CompareCell
 from iclgd.labs.compare.view import _flat, _mean, _side_by_side, is_control, title_of
 from iclgd.learners.layercausal import LayerCausal
@@ -137,6 +138,16 @@ def test_a_null_is_called_by_its_title_with_its_options_and_a_control_is_known_a
         False,
         True,
     ]
+
+
+def test_a_task_without_a_number_is_left_out_of_the_mean_over_tasks():
+    def lost(cell: Cell, random: np.random.Generator) -> list[Array]:
+        return plant(cell, random) if cell.labels["task"] == "kinds" else []
+
+    found = planted(lost, **FIELDS)
+    (row,) = [row for row in Evidence(found, "prompt").by_task("SimAOU").rows if row[0] == "gd 0.001"]
+    assert row[3].value == pytest.approx(np.nanmean(found.values(["kinds"], "prompt", **WHO)))
+    assert (str(row[1]), str(row[2])[:4]) == ("n/a", ".106")
 
 
 # what it costs
