@@ -23,9 +23,10 @@ def test_cells_come_weight_by_weight_and_heads_are_of_the_first_weights_alone():
     expected = []
     for init in ("trained", "random"):
         for task, seed in EPISODES:
-            expected += [(init, task, seed, "swaps", rate, f"{init} {task} {seed}") for rate in (0.1, 0.5)]
+            parts = [("swaps", 0.1), ("swaps", 0.5)]
             if init == "trained":
-                expected.append((init, task, seed, "heads", None, f"{init} {task} {seed}"))
+                parts += [("exchanged", 0.1), ("exchanged", 0.5), ("heads", None)]
+            expected += [(init, task, seed, *part, f"{init} {task} {seed}") for part in parts]
     names = ("init", "task", "seed", "part", "rate")
     assert [(*(cell.labels.get(name) for name in names), cell.group) for cell in SPEC.cells()] == expected
 
@@ -41,6 +42,8 @@ def test_what_a_cell_is_told_is_what_its_labels_say():
         if labels["part"] == "heads":
             assert (spec.heads, spec.sets) == (10, 20)
             assert spec.other == {"sentiment": "kinds", "kinds": "sentiment"}[labels["task"]]
+        elif labels["part"] == "exchanged":
+            assert (spec.rate, spec.exchanged) == (labels["rate"], (("icl", "gd"), ("gd", "icl")))
         else:
             assert (spec.rate, spec.heads) == (labels["rate"], labels["init"] == "trained")
 
@@ -58,10 +61,11 @@ def test_a_run_says_what_it_exchanges_puts_in_and_takes_out_query_by_query(tasks
     results = {cell.labels["part"]: run(cell, tools) for cell in asked(tasks, sets=2).cells()}
     sites = ("attention", "blocks")
     assert dict(said) == {
-        **dict.fromkeys(("zero-shot", "icl", "gd 0.3"), 5),
+        **dict.fromkeys(("zero-shot", "icl"), 5),
+        "gd 0.3": 10,  # for layers, and for heads that are exchanged
         **{f"layers into {into}, {site}": 5 for into in ("zero-shot", "icl", "gd") for site in sites},
         **{f"heads of gd into zero-shot, {null}": 5 for null in ("its own", "other query", "random")},
-        "heads of icl into zero-shot": 5,
+        **dict.fromkeys(("heads of icl into zero-shot", "heads of icl into gd", "heads of gd into icl"), 5),
         **dict.fromkeys(("function-vector scores", "induction scores", "dual steps"), 0),
         **{f"without {score} heads": 5 for score in ("function vector", "induction", "dual step")},
         **{f"without random heads, {i} of 2": 3 * 5 for i in (1, 2)},
