@@ -83,6 +83,14 @@ def test_a_folders_identity_changes_with_any_file_that_changes_a_number(folder, 
     assert weights_identity(spec) != before
 
 
+def test_a_folders_identity_changes_with_the_scale_of_an_adapter(folder):
+    """transformers adds an adapter that it finds beside a model, as much of it as its configuration says."""
+    (folder / "adapter_config.json").write_text('{"lora_alpha": 8}')
+    before = weights_identity(ModelSpec(name=str(folder)))
+    (folder / "adapter_config.json").write_text('{"lora_alpha": 16}')
+    assert weights_identity(ModelSpec(name=str(folder))) != before
+
+
 def test_a_folders_identity_does_not_change_with_its_place_or_its_notes(folder, tmp_path):
     before = weights_identity(ModelSpec(name=str(folder)))
     (folder / "README.md").write_text("about it")

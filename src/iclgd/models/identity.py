@@ -12,7 +12,10 @@ from iclgd.spec import ModelSpec
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 # what can change a number, in a folder: weights, configuration, tokenizer, and code that comes with a model
-PARTS = ("*.safetensors", "*.safetensors.index.json", "config.json", "*token*.json", "*.model", "vocab*", "merges.txt")
+PARTS = (
+    *("*.safetensors", "*.safetensors.index.json", "config.json", "adapter_config.json"),
+    *("*token*.json", "*.model", "vocab*", "merges.txt"),
+)
 CODE = ("*.py",)
 UNTRAINED = 2  # rises when a seed would give other fresh weights
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)

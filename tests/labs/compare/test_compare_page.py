@@ -238,3 +238,18 @@ def test_before_one_chooses_the_picture_shows_the_rate_that_the_answer_speaks_of
     assert "(gd 0.001)" in answer(comparison)
     assert data["names"]["rate"][0] == "0.001"
     assert data["names"]["metric"][0] == "contrast, outputs"
+
+
+def test_a_null_that_only_some_tasks_can_have_says_how_many():
+    """Its mean is over other tasks than that of the row above it, so the two cannot be subtracted."""
+    whole = world()
+
+    def plant(cell: Cell, random: np.random.Generator):
+        few = cell.labels["task"] != "sentiment" and "learner" in cell.labels
+        return whole(cell, random) + ([likeness(0.9, random, metric="contrast-AOU", null="two-wrongs")] if few else [])
+
+    nulls = "other-query,wrong-labels,two-wrongs"
+    comparison = planted(plant, **{**FIELDS, "nulls": nulls, "task": "sentiment,kinds,continents"})
+    titles = [row[0] for row in Evidence(comparison, "prompt").labels(comparison.spec.task).rows]
+    assert "  two wrong labelings (a control), 2 of 3 tasks" in titles
+    assert "  another query's update" in titles

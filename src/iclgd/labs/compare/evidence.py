@@ -109,8 +109,15 @@ class Evidence(Tables):
             for null, title in self.nulls.items():
                 beside = [self._contrast(tasks, choice.label, name, null=null) for name in contrasts]
                 if any(cell != "" for cell in beside):
-                    rows.append([f"  {title}", "", "", "", *beside])
+                    rows.append([f"  {title}{self._of_tasks(tasks, choice.label, null)}", "", "", "", *beside])
         return Table(header, rows)
+
+    def _of_tasks(self, tasks: Sequence[str], learner: str, null: str) -> str:
+        """In how many tasks a null has a contrast, where not in all: its mean is over these, its neighbours' is not."""
+        labels = {"init": self.first, "learner": learner, "null": null}
+        contrasts = [name for name, metric in self.comparison.metrics.items() if metric.contrast]
+        some = [t for t in tasks if any(self.comparison.arrays(task=t, metric=n, **labels) for n in contrasts)]
+        return f", {len(some)} of {len(tasks)} tasks" if len(some) < len(tasks) else ""
 
     def _label_cells(self, tasks: Sequence[str], learner: str) -> list[Entry]:
         labels = {"init": self.first, "learner": learner}
