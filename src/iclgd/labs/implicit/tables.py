@@ -10,6 +10,7 @@ from iclgd.labs.implicit.alike import SIDES
 from iclgd.labs.implicit.beside import NULLS as OF_LIKENESS
 from iclgd.labs.implicit.null import slope
 from iclgd.labs.implicit.view import CONSTANT, WHOLE, View, mean, number, shares
+from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import Number, Size
 from iclgd.report.page import Entry, Table
 from iclgd.results import Array
@@ -90,8 +91,8 @@ def _margins(view: View, init: str, labels: Labels) -> list[Entry]:
     return [_or_not(mean(values)) for values in (view.missing(init, **labels), *brought)]
 
 
-def _or_not(found: object) -> Entry:
-    shown = number(found)  # type: ignore[arg-type]
+def _or_not(found: Estimate) -> Entry:
+    shown = number(found)
     return shown if shown.value == shown.value else "n/a"
 
 
