@@ -112,6 +112,7 @@ def test_choices_come_back_from_the_repeat_line():
 
     made = CompareSpec(learners="gd:rate=0.01:trains=all,lcgd", nulls="random", metrics="SimAOU")
     words = repeat_line("compare", made, None).split()
+    assert "gd:rate=0.01:trains=all,lcgd" in words  # options at their defaults are left out
     given = {word[2:]: value for word, value in zip(words[2:-1:2], words[3::2], strict=True)}
     assert CompareSpec.of(given) == made
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
+from iclgd.choices import Choice
 from iclgd.errors import Refusal
 from iclgd.files import output_folder
 from iclgd.lab import LABS, Cell, Label, LabSpec
@@ -185,7 +186,7 @@ def repeat_line(lab: str, spec: LabSpec, folder: Path | None) -> str:
 
 def flags(spec: Spec) -> list[str]:
     """The options that a command has to be given for this spec."""
-    return [word for name, value in said(spec).items() if name != "plugin" for word in _flag(name, value)]
+    return [word for name in said(spec) if name != "plugin" for word in _flag(name, getattr(spec, name))]
 
 
 def said(spec: Spec) -> dict[str, Any]:
@@ -203,15 +204,10 @@ def _flag(name: str, value: Any) -> list[str]:
     flag = f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
         return [flag if value else f"--no-{flag[2:]}"]
-    if isinstance(value, list):
-        words = [_written(one) if isinstance(one, dict) else str(one) for one in value]
+    if isinstance(value, tuple):
+        words = [one.typed if isinstance(one, Choice) else str(one) for one in value]
         return [flag, ",".join(words) + ("," if len(words) == 1 and words[0].isdigit() else "")]
-    return [flag, str(value)]
-
-
-def _written(choice: dict[str, Any]) -> str:
-    """`gd:rate=0.01`: a choice as it is typed."""
-    return ":".join([choice["name"], *(f"{option}={value}" for option, value in choice.items() if option != "name")])
+    return [flag, value.typed if isinstance(value, Choice) else str(value)]
 
 
 def read_record(folder: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from iclgd.cli.completion import completed, model_names
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms
 from iclgd.cli.lab import options_of
 from iclgd.options import ModelOptions
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from iclgd.models.doctor import Parity
     from iclgd.models.subject import Subject
 
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   iclgd doctor smollm2-135m
   iclgd doctor ./my-model --dtype bfloat16
   iclgd doctor Qwen/Qwen3-0.6B
@@ -122,6 +122,6 @@ command = forms(
             *options_of(ModelOptions, leave_out=("model",)),
         ],
         help=_examine.__doc__,
-        epilog=EXAMPLES,
+        epilog=epilog(EXAMPLES),
     )
 )

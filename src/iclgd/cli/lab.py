@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from iclgd.cli.completion import of_field
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import JSON, QUIET, Form
 from iclgd.cli.summary import summary
 from iclgd.cli.values import Named, Whole
@@ -50,13 +51,12 @@ def command(name: str) -> click.Command:
     def run(**given: Any) -> None:
         _run(name, lab, given)
 
-    epilog = f"\b\nExamples:\n{lab.examples}" if lab.examples else None
     return click.Command(
         name.split()[-1],
         callback=run,
         params=[*options_of(lab.spec), *_frame(lab)],
         help=lab.spec.__doc__,
-        epilog=epilog,
+        epilog=epilog(lab.examples) if lab.examples else None,
     )
 
 

@@ -5,6 +5,7 @@ import sys
 import click
 
 from iclgd.cli.completion import completed, model_names
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms, rows_as_data
 from iclgd.models.embedded import (
     EMBEDDED,
@@ -18,8 +19,7 @@ from iclgd.models.embedded import (
 from iclgd.report.page import Table
 from iclgd.report.terminal import window, working
 
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   iclgd models
   iclgd models fetch smollm2-135m
   iclgd models fetch gemma3-270m --accept-terms
@@ -27,7 +27,7 @@ Examples:
 
 
 @forms
-@click.group(invoke_without_command=True, epilog=EXAMPLES)
+@click.group(invoke_without_command=True, epilog=epilog(EXAMPLES))
 @click.pass_context
 def command(context: click.Context, form: Form) -> None:
     """List the embedded models, or fetch one."""

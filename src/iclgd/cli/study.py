@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from iclgd.cli.changes import compare_command, verify_command
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms, rows_as_data
 from iclgd.cli.lab import FRAME
 from iclgd.cli.summary import summary
@@ -17,8 +18,7 @@ from iclgd.report.numbers import counted
 from iclgd.report.page import Table
 from iclgd.report.terminal import duration, say, window
 
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   iclgd study plan studies/strong.yaml         what would run, and for how long
   iclgd study run studies/strong.yaml          the same command goes on where it stopped
   iclgd study status studies/strong.yaml
@@ -32,7 +32,7 @@ NAMED = 20  # cells at work that `status` names; the rest are counted
 FORMATS = ("text", "markdown", "latex", "csv", "json", "parquet")
 
 
-@click.group(epilog=EXAMPLES)
+@click.group(epilog=epilog(EXAMPLES))
 def command() -> None:
     """Grids of studies from one file: run, plan, status, table, verify, compare."""
 
