@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import yaml
 
+import iclgd
 import toy
 from iclgd.errors import Refusal
 from iclgd.running import Where, run_study
@@ -41,6 +42,13 @@ def test_the_frame_has_a_column_for_each_label_and_axis(study):
     picked = frame[(frame["seed"] == 1) & (frame["draw"] == 2)]["value"]
     assert picked.tolist() == [drawn(1)[2]]
     assert study.frame(quantity="nothing").empty
+
+
+def test_a_number_without_axes_is_a_row_of_the_frame(tmp_path):
+    study = iclgd.linear_optimum(task="gaussian", dx=2, steps=1, store=tmp_path)
+    frame = study.frame(quantity="risk")
+    assert len(frame) == len(study.arrays(quantity="risk")) > 1
+    assert frame["value"].tolist() == [float(one.values) for one in study.arrays(quantity="risk")]
 
 
 def test_what_is_shown_is_the_page_of_the_lab(study):

@@ -102,7 +102,7 @@ class Study:
 
         parts = []
         for one in self.arrays(**labels):
-            index = np.indices(one.values.shape).reshape(len(one.axes), -1)
+            index = np.indices(one.values.shape).reshape(len(one.axes), one.values.size)
             columns = {
                 a: np.asarray(one.coordinates[a])[i] if a in one.coordinates else i
                 for a, i in zip(one.axes, index, strict=True)
