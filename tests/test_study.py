@@ -1,5 +1,6 @@
 """A study: its numbers by label, what it shows, and the folder it is opened from again."""
 
+import click
 import numpy as np
 import pytest
 import yaml
@@ -113,6 +114,23 @@ def test_the_repeat_line_says_all_where_a_default_depends_on_another_field():
     assert said(Linked(kind="sine")) == {"kind": "sine", "k": 1}
     made = Linked(kind="sine", k=10)
     assert Linked(**said(made)) == made
+
+
+@pytest.mark.parametrize("fields", [{"task": "gaussian", "draws": "tokens"}, {"task": "sine"}], ids=["all", "none"])
+def test_a_repeat_line_that_says_all_fields_or_nothing_of_one_is_a_command_that_can_be_typed(fields):
+    """A default depends on another field, so all are said; what is off anyway has no flag: there is no --no-shared."""
+    import shlex
+
+    from iclgd.cli import group
+    from iclgd.lab import LABS
+
+    made = LABS["linear train"].spec.of(fields)
+    line = shlex.split(repeat_line("linear train", made, None))
+    context = click.Context(group)
+    command = group.get_command(context, "linear").get_command(context, "train")
+    given = command.make_context("train", line[3:], parent=context).params
+    again = {name: value for name, value in given.items() if value is not None and name in type(made).model_fields}
+    assert LABS["linear train"].spec.of(again) == made
 
 
 def test_choices_come_back_from_the_repeat_line():

@@ -186,7 +186,9 @@ def repeat_line(lab: str, spec: LabSpec, folder: Path | None) -> str:
 
 def flags(spec: Spec) -> list[str]:
     """The options that a command has to be given for this spec."""
-    return [word for name in said(spec) if name != "plugin" for word in _flag(name, getattr(spec, name))]
+    given = {name: getattr(spec, name) for name in said(spec) if name != "plugin"}
+    off = {name for name, value in given.items() if value is False and type(spec).model_fields[name].default is False}
+    return [word for name, value in given.items() if name not in off for word in _flag(name, value)]
 
 
 def said(spec: Spec) -> dict[str, Any]:
