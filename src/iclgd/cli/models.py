@@ -14,6 +14,7 @@ from iclgd.models.embedded import (
     cache_folder,
     gguf_path,
     is_cached,
+    refuse_terms,
     terms_accepted,
 )
 from iclgd.report.page import Table
@@ -56,6 +57,7 @@ def fetch_command(name: str, accept: bool, form: Form) -> None:
         accept = click.confirm(f"{model.name} is under the {model.licence} ({model.terms}). Do you accept them?")
     if accept:
         accept_terms(model)
+    refuse_terms(model)  # before anything heavy is imported
     with working("starting", form.quiet) as note:
         from iclgd.models.load import embedded_folder, recheck
         from iclgd.spec import ModelSpec

@@ -66,6 +66,7 @@ def run_command(
     file: str, out: str | None, overwrite: bool, store: str | None, full: bool, form: Form, **engine: Any
 ) -> None:
     """Run the cells of a study FILE that the store lacks, and write a page for each part and one for all."""
+    from iclgd.cli.early import check_places
     from iclgd.engine.engines import Engine
     from iclgd.grid.file import read_grid
     from iclgd.grid.plan import FILE
@@ -76,6 +77,7 @@ def run_command(
     from iclgd.study import read_record
 
     path, asked = Path(file), Engine(engine["engine"], engine["jobs"], engine["address"])
+    check_places(out, store)
     grid = read_grid(path)
     record = read_record(path.parent) if path.name == FILE else {}
     if record.get("grid") == grid.key:  # a grid's own file: shown again in its place, from the store it had
@@ -220,12 +222,13 @@ def table_command(what: str, store: str | None, written: str, to: str | None, fo
         raise Refusal(f'`format` takes {", ".join(FORMATS)}; "{written}" is none of them.')
     if written == "parquet" and not to:
         raise Refusal("Parquet is not for a terminal: name a file with `to`.")
+    wanted = _asked(**asked)
     plan = find_plan(Path(what), _path(store))
     if not any(asked.values()):
         labels = known(plan)
         form.tell(labels.plain(), lambda: labels.text(window()), "\n".join(row[0] for row in labels.texts()))
         return
-    pivot = Pivot(plan, _asked(**asked))
+    pivot = Pivot(plan, wanted)
     if to:
         write_over(Path(to), pivot.parquet() if written == "parquet" else pivot.written(written) + "\n")
     elif form.as_json or written != "text":
