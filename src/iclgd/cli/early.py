@@ -10,7 +10,7 @@ from typing import Any
 
 from iclgd.files import check_output, check_writable
 from iclgd.lab import LabSpec
-from iclgd.options import EpisodeOptions, ModelOptions, absolute, task_names
+from iclgd.options import EpisodeOptions, ModelOptions, absolute, refuse_drawing, task_names
 from iclgd.spec import EpisodeSpec, ModelSpec
 
 
@@ -27,6 +27,7 @@ def check_files(kind: type[LabSpec], given: Mapping[str, Any]) -> None:
     if issubclass(kind, ModelOptions):
         check_weights(ModelOptions.of(_fields(ModelOptions, kind, given)).model_spec())
     if issubclass(kind, EpisodeOptions) and isinstance(tasks := task_names(_task(kind, given)), tuple):
+        refuse_drawing(tasks, dict(given), kind)
         asked = EpisodeOptions.of(_fields(EpisodeOptions, kind, given))
         for task in tasks:
             _check_task(str(task), asked)
