@@ -62,3 +62,19 @@ def test_search_finds_pages_that_are_opened_from_the_disk(site, browser, name):
         assert asked == []
     finally:
         page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", ["index.html", "tutorials/compare.html", "claims.html", "api.html", "add.html"])
+def test_axe_finds_no_serious_fault_in_the_site(site, browser, name, dark):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = browser.new_page(viewport=SIZE, color_scheme="dark" if dark else "light")
+    try:
+        page.goto((site / name).as_uri())
+        page.wait_for_timeout(500)
+        found = Axe().run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] != "moderate"] == []
+    finally:
+        page.close()
