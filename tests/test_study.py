@@ -146,3 +146,8 @@ def test_choices_come_back_from_the_repeat_line():
 def test_a_study_without_attention_is_not_shown_token_by_token(study):
     with pytest.raises(Refusal, match="keeps no attention to show"):
         show(study)
+
+
+def test_what_is_no_study_is_not_shown():
+    with pytest.raises(Refusal, match="a study can be shown, .* which a dict is not"):
+        show({})

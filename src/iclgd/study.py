@@ -162,6 +162,8 @@ class Study:
 
 def show(study: Study) -> Page:
     """A study's first queries token by token, as its page shows them; in a notebook this is what a cell displays."""
+    if not isinstance(study, Study):
+        raise Refusal(f"a study can be shown, as `iclgd.trace(…)` gives one, which a {type(study).__name__} is not.")
     found = [one for one in study.page.sections if one.widget is not None and one.widget.kind == "explorer"]
     if not found:
         raise Refusal(
