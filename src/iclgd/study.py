@@ -160,7 +160,7 @@ class Study:
                 (new / name).write_text(content, encoding="utf-8")
 
 
-def show(study: Study) -> Page:
+def show(study: object) -> Page:
     """A study's first queries token by token, as its page shows them; in a notebook this is what a cell displays."""
     if not isinstance(study, Study):
         raise Refusal(f"a study can be shown, as `iclgd.trace(…)` gives one, which a {type(study).__name__} is not.")
