@@ -16,3 +16,10 @@ def on_page_content(text: str, **_: Any) -> str:
 
 def _mathml(found: re.Match[str]) -> str:
     return convert(html.unescape(found[3]), display="inline" if found[2] == "(" else "block")
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Called by mkdocs with a whole page: the search box gets a name, which the theme gives it none."""
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )

@@ -1,6 +1,7 @@
 """Data goes one way: a module imports only from modules to its left, labs do not know each other, the frame no lab."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,18 @@ def test_a_file_is_one_idea_and_a_function_fits_a_screen(path):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno - node.lineno < 50, f"{node.name} has {node.end_lineno - node.lineno + 1} lines"
+
+
+SILENCED = re.compile(r"# (?:type: ignore\[[\w, -]+\]|noqa: [A-Z]+\d+)(.*)$")
+
+
+def test_a_checker_is_silenced_for_one_kind_of_fault_and_with_the_reason_on_the_line():
+    top = Path(__file__).parents[1]
+    for path in (
+        path for name in ("src", "tests", "examples", "docs", "benchmarks") for path in (top / name).rglob("*.py")
+    ):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if re.search(r"# (type: ignore|noqa)(?![|(])", line):
+                told = SILENCED.search(line)
+                assert told, f"{path.name} silences more than one kind: {line.strip()}"
+                assert re.search(r"\w{2}", SILENCED.sub(r"\1", told[1])), f"{path.name} has no reason: {line.strip()}"

@@ -60,7 +60,7 @@ def test_every_link_of_a_page_leads_to_a_page_and_a_heading_of_the_site(path):
         file, _, anchor = link.partition("#")
         target = (path.parent / file).resolve() if file else path
         assert target.is_relative_to(DOCS), f"{link} leaves the site"
-        assert target.exists(), link
+        assert target.is_file(), f"{link}: a site has no folders to look into"
         if anchor:
             assert anchor in anchors(target.read_text(encoding="utf-8")), link
 
@@ -115,6 +115,35 @@ def test_every_command_of_a_tutorial_can_be_typed(path, line, tmp_path, monkeypa
         frame = {option.name for option in FRAME}
         given = {field: value for field, value in made.params.items() if value is not None and field not in frame}
         LABS[" ".join(words)].spec.of(given)
+
+
+def written(path: Path) -> list[str]:
+    """Every command that stands in a page's code, inline or in a block; of `train | optimum` the first."""
+    text = path.read_text(encoding="utf-8")
+    code = re.findall(r"^```\w*[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    found = [line for block in code for line in block.replace("\\\n", " ").splitlines()]
+    found += re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
+    return [re.split(r"   +| # | \| |; | > ", line.strip())[0] for line in found if re.match(r"\s*iclgd [a-z-]", line)]
+
+
+SAID = sorted(
+    {(path.name, line) for path in (*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md") for line in written(path)}
+)
+
+
+@pytest.mark.parametrize("page, line", SAID, ids=[f"{page}: {line[:70]}" for page, line in SAID])
+def test_every_command_that_a_page_speaks_of_exists_with_its_options(page, line):
+    context, command, flags = click.Context(group, info_name="iclgd"), group, {"--plugin", "--version", "-V"}
+    for word in line.split()[1:]:
+        word = word.rstrip(",.:")
+        if word.startswith("-") and not re.match(r"-\d", word):
+            known = (
+                flags | {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)} | {"--help", "-h"}
+            )
+            assert word.partition("=")[0] in known, f"{command.name} has no {word}"
+        elif isinstance(command, click.Group) and (inner := command.get_command(context, word)):
+            command = inner
+    assert command is not group or "--help" in line
 
 
 def taught(path: Path, folder: Path, capsys) -> None:

@@ -1,9 +1,11 @@
 """A study: its numbers by label, what it shows, and the folder it is opened from again."""
 
+import click
 import numpy as np
 import pytest
 import yaml
 
+import iclgd
 import toy
 from iclgd.errors import Refusal
 from iclgd.running import Where, run_study
@@ -41,6 +43,13 @@ def test_the_frame_has_a_column_for_each_label_and_axis(study):
     picked = frame[(frame["seed"] == 1) & (frame["draw"] == 2)]["value"]
     assert picked.tolist() == [drawn(1)[2]]
     assert study.frame(quantity="nothing").empty
+
+
+def test_a_number_without_axes_is_a_row_of_the_frame(tmp_path):
+    study = iclgd.linear_optimum(task="gaussian", dx=2, steps=1, store=tmp_path)
+    frame = study.frame(quantity="risk")
+    assert len(frame) == len(study.arrays(quantity="risk")) > 1
+    assert frame["value"].tolist() == [float(one.values) for one in study.arrays(quantity="risk")]
 
 
 def test_what_is_shown_is_the_page_of_the_lab(study):
@@ -107,11 +116,29 @@ def test_the_repeat_line_says_all_where_a_default_depends_on_another_field():
     assert Linked(**said(made)) == made
 
 
+@pytest.mark.parametrize("fields", [{"task": "gaussian", "draws": "tokens"}, {"task": "sine"}], ids=["all", "none"])
+def test_a_repeat_line_that_says_all_fields_or_nothing_of_one_is_a_command_that_can_be_typed(fields):
+    """A default depends on another field, so all are said; what is off anyway has no flag: there is no --no-shared."""
+    import shlex
+
+    from iclgd.cli import group
+    from iclgd.lab import LABS
+
+    made = LABS["linear train"].spec.of(fields)
+    line = shlex.split(repeat_line("linear train", made, None))
+    context = click.Context(group)
+    command = group.get_command(context, "linear").get_command(context, "train")
+    given = command.make_context("train", line[3:], parent=context).params
+    again = {name: value for name, value in given.items() if value is not None and name in type(made).model_fields}
+    assert LABS["linear train"].spec.of(again) == made
+
+
 def test_choices_come_back_from_the_repeat_line():
     from iclgd.labs.compare.lab import CompareSpec
 
     made = CompareSpec(learners="gd:rate=0.01:trains=all,lcgd", nulls="random", metrics="SimAOU")
     words = repeat_line("compare", made, None).split()
+    assert "gd:rate=0.01:trains=all,lcgd" in words  # options at their defaults are left out
     given = {word[2:]: value for word, value in zip(words[2:-1:2], words[3::2], strict=True)}
     assert CompareSpec.of(given) == made
 
@@ -119,3 +146,8 @@ def test_choices_come_back_from_the_repeat_line():
 def test_a_study_without_attention_is_not_shown_token_by_token(study):
     with pytest.raises(Refusal, match="keeps no attention to show"):
         show(study)
+
+
+def test_what_is_no_study_is_not_shown():
+    with pytest.raises(Refusal, match="a study can be shown, .* which a dict is not"):
+        show({})

@@ -63,6 +63,13 @@ class Choice:
         return " ".join(words)
 
     @property
+    def typed(self) -> str:
+        """`gd:rate=0.01`: as it is typed, without the options that are at their defaults."""
+        defaults = _defaults(self.registry[self.name])
+        changed = ((option, value) for option, value in self.options if value != defaults[option])
+        return ":".join([self.name, *(f"{option}={'none' if value is None else value}" for option, value in changed)])
+
+    @property
     def at_any_rate(self) -> str:
         """The label without the rate: what choices that differ in nothing else have in common."""
         return self.label.replace(f" {self['rate']:g}", "", 1) if self.has("rate") else self.label

@@ -60,24 +60,32 @@ class Spec(BaseModel):
 
     @classmethod
     def of(cls: type[Part], given: dict[str, Any]) -> Part:
-        """The spec of given fields; what does not fit is refused in a sentence.
-
-        Fields that name nothing of a registry come first, then names alone: what a registry names may have to be
-        imported, with torch.
-        """
-        plain = {name: field for name, field in cls.model_fields.items() if name in given and not _named(field)}
+        """The spec of given fields; what does not fit is refused in a sentence."""
+        cls.check_light(given)
         try:
-            if given.keys() <= cls.model_fields.keys():
-                fields: Any = {name: (field.annotation, field) for name, field in plain.items()}
-                create_model(cls.__name__, __config__=Spec.model_config, **fields).model_validate(
-                    {name: given[name] for name in plain}
-                )
-                for name, field in cls.model_fields.items():
-                    for registry in (one for one in field.metadata if isinstance(one, Registry)):
-                        check_names(given.get(name), registry)
             return cls.model_validate(given)
         except ValidationError as error:
             raise Refusal(complaint(error, cls)) from None
+
+    @classmethod
+    def check_light(cls, given: dict[str, Any]) -> None:
+        """Refuse what can be seen to be wrong without importing anything: what a registry names may need torch.
+
+        Fields that are unknown, or that name nothing of a registry; then names alone.
+        """
+        plain = {name: field for name, field in cls.model_fields.items() if name in given and not _named(field)}
+        naming, fields = cls.model_fields.keys() - plain.keys(), dict[str, Any]()
+        for name, field in plain.items():
+            fields[name] = (field.annotation, field)
+        try:
+            create_model(cls.__name__, __config__=Spec.model_config, **fields).model_validate(
+                {name: value for name, value in given.items() if name not in naming}
+            )
+        except ValidationError as error:
+            raise Refusal(complaint(error, cls)) from None
+        for name, field in cls.model_fields.items():
+            for registry in (one for one in field.metadata if isinstance(one, Registry)):
+                check_names(given.get(name), registry)
 
 
 def check_names(given: Any, registry: Registry[Any]) -> None:

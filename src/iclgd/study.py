@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
+from iclgd.choices import Choice
 from iclgd.errors import Refusal
 from iclgd.files import output_folder
 from iclgd.lab import LABS, Cell, Label, LabSpec
@@ -101,7 +102,7 @@ class Study:
 
         parts = []
         for one in self.arrays(**labels):
-            index = np.indices(one.values.shape).reshape(len(one.axes), -1)
+            index = np.indices(one.values.shape).reshape(len(one.axes), one.values.size)
             columns = {
                 a: np.asarray(one.coordinates[a])[i] if a in one.coordinates else i
                 for a, i in zip(one.axes, index, strict=True)
@@ -159,8 +160,10 @@ class Study:
                 (new / name).write_text(content, encoding="utf-8")
 
 
-def show(study: Study) -> Page:
+def show(study: object) -> Page:
     """A study's first queries token by token, as its page shows them; in a notebook this is what a cell displays."""
+    if not isinstance(study, Study):
+        raise Refusal(f"a study can be shown, as `iclgd.trace(…)` gives one, which a {type(study).__name__} is not.")
     found = [one for one in study.page.sections if one.widget is not None and one.widget.kind == "explorer"]
     if not found:
         raise Refusal(
@@ -185,7 +188,9 @@ def repeat_line(lab: str, spec: LabSpec, folder: Path | None) -> str:
 
 def flags(spec: Spec) -> list[str]:
     """The options that a command has to be given for this spec."""
-    return [word for name, value in said(spec).items() if name != "plugin" for word in _flag(name, value)]
+    given = {name: getattr(spec, name) for name in said(spec) if name != "plugin"}
+    off = {name for name, value in given.items() if value is False and type(spec).model_fields[name].default is False}
+    return [word for name, value in given.items() if name not in off for word in _flag(name, value)]
 
 
 def said(spec: Spec) -> dict[str, Any]:
@@ -203,15 +208,10 @@ def _flag(name: str, value: Any) -> list[str]:
     flag = f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
         return [flag if value else f"--no-{flag[2:]}"]
-    if isinstance(value, list):
-        words = [_written(one) if isinstance(one, dict) else str(one) for one in value]
+    if isinstance(value, tuple):
+        words = [one.typed if isinstance(one, Choice) else str(one) for one in value]
         return [flag, ",".join(words) + ("," if len(words) == 1 and words[0].isdigit() else "")]
-    return [flag, str(value)]
-
-
-def _written(choice: dict[str, Any]) -> str:
-    """`gd:rate=0.01`: a choice as it is typed."""
-    return ":".join([choice["name"], *(f"{option}={value}" for option, value in choice.items() if option != "name")])
+    return [flag, value.typed if isinstance(value, Choice) else str(value)]
 
 
 def read_record(folder: Path) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def test_an_error_is_red_and_hides_no_other(capsys, place, monkeypatch):
     code, out = said(capsys, "run", *SOME)
     assert code == 1
     assert "! dai2022.dual-form  holds  RuntimeError: not today" in out
-    assert out.splitlines()[-1] == "1 as we say · 1 errors"
+    assert out.splitlines()[-1] == "1 as we say · 1 in error"
 
 
 def test_what_was_kept_is_listed_and_shown_in_full(capsys, place):

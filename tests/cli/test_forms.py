@@ -12,6 +12,7 @@ import pytest
 import iclgd
 import toy
 from iclgd.cli import OTHERS, group
+from iclgd.cli.examples import epilog
 from iclgd.cli.summary import ROWS, summary
 from iclgd.lab import LABS
 from iclgd.report.numbers import Number
@@ -114,6 +115,27 @@ def test_the_summary_of_every_lab_fits_eighty_columns(little, tmp_path, name):
     shown = summary(page)
     assert widest(shown) <= 80, max(shown.splitlines(), key=len)
     assert shown.startswith(" ".join((page.answer or page.subtitle).split()[:6]))
+
+
+def test_the_help_of_every_command_fits_eighty_columns_and_its_examples_can_be_copied(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for path, command in leaves(group):
+        words = " ".join(("iclgd", *path))
+        told = command.get_help(click.Context(command, info_name=words, max_content_width=100))
+        assert widest(told) <= 80, max(told.splitlines(), key=len)
+    assert epilog("  iclgd a --b 1   what it does\n  iclgd c\n") == (
+        "\b\nExamples:\n  iclgd a --b 1   what it does\n  iclgd c"
+    )
+    long = epilog(f"  iclgd a {'--bb 1 ' * 14}  {'what it does ' * 4}\n").splitlines()
+    assert [line.endswith(" \\") for line in long] == [False, False, True, False, False]
+    assert " ".join(line.strip(" \\") for line in long[2:-1]) == f"iclgd a {'--bb 1 ' * 14}".strip()
+    assert long[-1].strip() == ("what it does " * 4).strip()
+
+
+@pytest.mark.parametrize("asked", ["tasks", "tasks sst2", "models", "known", "claims", "languages list"])
+def test_lists_fit_the_window(capsys, monkeypatch, asked):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert widest(run(capsys, *asked.split())[1]) <= 80
 
 
 # JSON and quiet

@@ -150,6 +150,13 @@ BEFORE_TORCH = {
     "compare --metrics SimAUO": 'no metric "SimAUO". Did you mean SimAOU',
     "compare --nulls random,wrong-label": 'no null "wrong-label". Did you mean wrong-labels',
     "compare --out file": "file is a file, not a folder: give another --out.",
+    "compare --store file": "cannot write to file:",
+    "compare --k 1000": "1000 demonstrations were asked for, but the training split of sentiment has 100: lower --k.",
+    "compare --model .": "holds no safetensors file",
+    "compare --task sst2 --data gone": "the data folder gone does not exist",
+    "trace --task gone.json": "cannot read gone.json: No such file or directory; check the name.",
+    "study table . --where loss": '--where takes label=value, not "loss".',
+    "models fetch gemma3-270m": "accept them once with `iclgd models fetch gemma3-270m --accept-terms`.",
     "order --orders 1": "--orders must be at least 2, not 1.",
     "implicit --other nobody": 'no task "nobody".',
     "linear train --task lineer": 'no regression family "lineer". Did you mean linear',
@@ -183,7 +190,7 @@ def test_what_the_arguments_alone_show_to_be_wrong_is_refused_before_torch_is_im
         "    try: main(line.split())\n"
         "    except SystemExit as stop: print(stop.code, file=sys.stderr)"
     )
-    done = other_process(code)
+    done = other_process(code, ICLGD_CACHE=str(tmp_path / "cache"))
     said = done.stderr.splitlines()
     assert said[1::2] == ["2"] * len(BEFORE_TORCH), done.stderr
     assert [(now, then) for now, then in zip(said[::2], BEFORE_TORCH.values(), strict=True) if then not in now] == []

@@ -35,7 +35,14 @@ def test_a_learner_has_its_colour_whatever_is_said_of_it():
     ]
     found = picture(Table(["", "n"], [[name, Number(1.0)] for name in names])).data
     learners = [found["names"]["learner"][code] for code in found["codes"]["learner"]]
-    assert learners == ["gd", "gd", "lcgd", "gd target=label", "gd++", ""]
+    assert learners == ["gd", "gd", "lcgd", "gd target=label", "gd++", "b"]
+    assert found["slots"] == {"gd": 1, "lcgd": 2, "gd target=label": 4, "gd++": 3, "b": 0}
+
+
+def test_of_many_rows_that_are_no_usual_learner_none_has_a_colour_of_its_own():
+    table = Table(["", "n"], [[f"setting {letter}", Number(1.0)] for letter in "abcdefghi"] + [["gd", Number(2.0)]])
+    found = picture(table).data
+    assert [found["names"]["learner"][code] for code in found["codes"]["learner"]] == [""] * 9 + ["gd"]
 
 
 def test_a_table_with_fewer_than_two_numbers_has_no_picture():

@@ -1,17 +1,21 @@
 """The ledger as a page: claims by paper, verdict and tier, each with its evidence and its command."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from iclgd.claims.claim import Claim
 from iclgd.claims.pages import anchor
-from iclgd.claims.shown import MARKS, in_full, of_kept, summed, value_of
+from iclgd.claims.shown import MARKS, in_full, of_kept, value_of
 from iclgd.papers import PAPERS
-from iclgd.report.page import Page, Section
+from iclgd.report.numbers import counted
+from iclgd.report.page import Page, Section, Table
 from iclgd.report.widgets import Widget
 
 LEDGER = Path(__file__).parent / "ledger.js"
+WORDS = {"holds": "hold", "fails": "fail", "depends": "depend on something"}
+BY_PAPER = "What the ledger says of the sentences of each paper."
 ABOUT = "Sentences of the papers, what the ledger says of each, and whether a run confirmed it."
 TOLD = (
     "✓: a run confirmed what the ledger says of a sentence, ✗: it did not, ○: the ledger leaves it open, ·: not run. "
@@ -21,13 +25,38 @@ TOLD = (
 
 
 def page(claims: Sequence[Claim]) -> Page:
-    lines = [of_kept(claim) for claim in claims]
     papers = list(dict.fromkeys(claim.paper for claim in claims))
     what = f"{len(claims)} claims of {len(papers)} papers"
     widget = Widget("ledger", lambda: {"claims": [_plain(claim) for claim in claims]}, ABOUT, (LEDGER,))
     sources = [PAPERS[name].bibtex(name) for name in papers if name in PAPERS]
-    answer = f"Of {len(claims)} sentences, runs say: {summed(lines)}."
-    return Page("What the papers claim", what, answer, [Section("Claims", TOLD, widget=widget)], sources=sources)
+    sections = [Section("Claims", TOLD, widget=widget), Section("By paper", BY_PAPER, by_paper(claims))]
+    return Page("What the papers claim", what, answer(claims), sections, sources=sources)
+
+
+def answer(claims: Sequence[Claim]) -> str:
+    """How many sentences hold and do not, as the ledger says, and whether runs say the same."""
+    said, states = Counter(map(_said, claims)), Counter(of_kept(claim).state for claim in claims)
+    judged, confirmed = len(claims) - said["open"], states["as we say"]
+    told = ", ".join(f"{said[one]} {word}" for one, word in WORDS.items() if said[one])
+    runs = "as runs confirm" if confirmed == judged else f"which runs confirm of {confirmed}"
+    left = f"; {said['open']} {'is' if said['open'] == 1 else 'are'} open" if said["open"] else ""
+    return f"Of {counted(len(claims), 'sentence')} {told or 'none is judged'}{f', {runs}' if told else ''}{left}."
+
+
+def by_paper(claims: Sequence[Claim]) -> Table:
+    """How many sentences of each paper hold and do not, those with most first."""
+    found = Counter(claim.paper for claim in claims)
+    said = Counter((claim.paper, _said(claim)) for claim in claims)
+    rows: list[list[Any]] = []
+    for paper, count in found.most_common():
+        known = PAPERS.get(paper)
+        counts = [str(said[paper, one] or "") for one in (*WORDS, "open")]
+        rows.append([known.cited if known else paper, str(count), *counts, known.title if known else ""])
+    return Table(["paper", "sentences", *WORDS, "open", "title"], rows)
+
+
+def _said(claim: Claim) -> str:
+    return claim.stands.split(" ")[0]
 
 
 def _plain(claim: Claim) -> dict[str, Any]:

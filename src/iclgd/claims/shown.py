@@ -83,7 +83,13 @@ def listing(lines: Iterable[Line], width: int = WIDTH) -> str:
 def summed(lines: Sequence[Line]) -> str:
     """`97 as we say · 5 open · 2 not · 11 not run`."""
     states = [line.state for line in lines]
-    counts = {"as we say": "as we say", "open": "open", "not as we say": "not", "not run": "not run", "error": "errors"}
+    counts = {
+        "as we say": "as we say",
+        "open": "open",
+        "not as we say": "not",
+        "not run": "not run",
+        "error": "in error",
+    }
     shown = [f"{states.count(state)} {word}" for state, word in counts.items() if states.count(state)]
     return " · ".join(shown) or "no claims"
 

@@ -12,6 +12,7 @@ from iclgd.claims.claim import CLAIMS, TIERS
 from iclgd.claims.kept import changed, keep, kept
 from iclgd.claims.shown import WIDTH, Line, drawn_by, in_full, listing, of_kept, plain, scorecard, summed
 from iclgd.cli.completion import claim_names, completed, model_names, paper_names
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms
 from iclgd.cli.values import Named, Whole
 from iclgd.errors import Refusal, Stopped
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from iclgd.claims.ledger import Asked, Row
     from iclgd.engine.engines import Engine
 
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   iclgd claims                                            all of them, as last measured
   iclgd claims run --tier seconds                         run those that take seconds
   iclgd claims run deutch2023.noise-quarter               run one
@@ -78,7 +78,7 @@ def chosen_names(names: tuple[str, ...], paper: str, tier: str, stands: str, mat
     return found
 
 
-@click.group(invoke_without_command=True, epilog=EXAMPLES)
+@click.group(invoke_without_command=True, epilog=epilog(EXAMPLES))
 @which
 @click.pass_context
 def command(context: click.Context, paper: str, tier: str, stands: str, match: str, as_json: bool, quiet: bool) -> None:

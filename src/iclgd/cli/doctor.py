@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from iclgd.cli.completion import completed, model_names
+from iclgd.cli.early import check_weights
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms
 from iclgd.cli.lab import options_of
 from iclgd.options import ModelOptions
@@ -14,8 +16,7 @@ if TYPE_CHECKING:
     from iclgd.models.doctor import Parity
     from iclgd.models.subject import Subject
 
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   iclgd doctor smollm2-135m
   iclgd doctor ./my-model --dtype bfloat16
   iclgd doctor Qwen/Qwen3-0.6B
@@ -37,6 +38,7 @@ def _examine(form: Form, **given: Any) -> None:
     with working("starting", form.quiet) as note:
         from iclgd.models.hub import ask_hub
 
+        check_weights(spec.model_spec())
         ask_hub(spec.model_spec())  # before anything heavy is imported
         from iclgd.models.doctor import no_layer_causal, parities
         from iclgd.models.load import load_subject, recheck
@@ -122,6 +124,6 @@ command = forms(
             *options_of(ModelOptions, leave_out=("model",)),
         ],
         help=_examine.__doc__,
-        epilog=EXAMPLES,
+        epilog=epilog(EXAMPLES),
     )
 )

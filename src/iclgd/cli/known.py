@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from iclgd.choices import default_of, option_fields
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms, rows_as_data
 from iclgd.errors import Refusal
 from iclgd.lab import LABS
@@ -12,15 +13,14 @@ from iclgd.registry import REGISTRIES, Registry
 from iclgd.report.page import Table
 from iclgd.report.terminal import window
 
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   iclgd known
   iclgd compare --learners gd:rate=0.01:trains=all     an option is written behind the name
 """
 
 
 @forms
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=epilog(EXAMPLES))
 def command(form: Form) -> None:
     """List the learners, metrics, nulls, … that can be named, with their options."""
     for lab in LABS:

@@ -10,6 +10,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from iclgd.cli.completion import of_field
+from iclgd.cli.early import check_files, check_places
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import JSON, QUIET, Form
 from iclgd.cli.summary import summary
 from iclgd.cli.values import Named, Whole
@@ -50,13 +52,12 @@ def command(name: str) -> click.Command:
     def run(**given: Any) -> None:
         _run(name, lab, given)
 
-    epilog = f"\b\nExamples:\n{lab.examples}" if lab.examples else None
     return click.Command(
         name.split()[-1],
         callback=run,
         params=[*options_of(lab.spec), *_frame(lab)],
         help=lab.spec.__doc__,
-        epilog=epilog,
+        epilog=epilog(lab.examples) if lab.examples else None,
     )
 
 
@@ -122,7 +123,6 @@ def _metavar(annotation: Any) -> str | None:
 
 def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
     from iclgd.engine.engines import Engine
-    from iclgd.files import check_output
     from iclgd.overview import listed
     from iclgd.report.terminal import cell_progress, say
     from iclgd.running import Where, run_study
@@ -137,9 +137,11 @@ def _run(name: str, lab: Lab, given: dict[str, Any]) -> None:
             raise Refusal(f"`{field}` is empty: give a value, or leave it out.")
     if plugins := click.get_current_context().obj:
         said["plugin"] = tuple(str(Path(one).resolve()) for one in plugins)
-    if out:  # what it is, before anything heavy is imported; whose study it holds, when the spec is known
-        check_output(Path(out), overwrite=True)
-    spec = lab.spec.of({**(read_yaml(Path(file), "spec") if file else {}), **said})
+    check_places(out, store)
+    fields = {**(read_yaml(Path(file), "spec") if file else {}), **said}
+    lab.spec.check_light(fields)
+    check_files(lab.spec, fields)
+    spec = lab.spec.of(fields)
     out, store = _places(name, lab, spec, file, out, store)
     with cell_progress(quiet) as progress:
         where = Where(Path(store) if store else default_store(), Path(out) if out else None, overwrite)

@@ -5,6 +5,7 @@ import sys
 import click
 
 from iclgd.cli.completion import completed, model_names
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms, rows_as_data
 from iclgd.models.embedded import (
     EMBEDDED,
@@ -13,13 +14,13 @@ from iclgd.models.embedded import (
     cache_folder,
     gguf_path,
     is_cached,
+    refuse_terms,
     terms_accepted,
 )
 from iclgd.report.page import Table
 from iclgd.report.terminal import window, working
 
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   iclgd models
   iclgd models fetch smollm2-135m
   iclgd models fetch gemma3-270m --accept-terms
@@ -27,7 +28,7 @@ Examples:
 
 
 @forms
-@click.group(invoke_without_command=True, epilog=EXAMPLES)
+@click.group(invoke_without_command=True, epilog=epilog(EXAMPLES))
 @click.pass_context
 def command(context: click.Context, form: Form) -> None:
     """List the embedded models, or fetch one."""
@@ -56,6 +57,7 @@ def fetch_command(name: str, accept: bool, form: Form) -> None:
         accept = click.confirm(f"{model.name} is under the {model.licence} ({model.terms}). Do you accept them?")
     if accept:
         accept_terms(model)
+    refuse_terms(model)  # before anything heavy is imported
     with working("starting", form.quiet) as note:
         from iclgd.models.load import embedded_folder, recheck
         from iclgd.spec import ModelSpec

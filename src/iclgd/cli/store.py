@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms
 from iclgd.cli.values import Amount, Named
 from iclgd.errors import Refusal
 from iclgd.report.numbers import counted
 from iclgd.store.cells import NAME, Store, default_store
 
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   iclgd store check                            is every cell as it was written?
   iclgd store gc                               what would go; --delete removes it
   iclgd store export cells.tar --study runs/sst2-3f9c
@@ -23,7 +23,7 @@ STORE = click.option(
 )
 
 
-@click.group(epilog=EXAMPLES)
+@click.group(epilog=epilog(EXAMPLES))
 def command() -> None:
     """The cells that were kept: check, clear up, export, import."""
 

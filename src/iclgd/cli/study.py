@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from iclgd.cli.changes import compare_command, verify_command
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms, rows_as_data
 from iclgd.cli.lab import FRAME
 from iclgd.cli.summary import summary
@@ -17,8 +18,7 @@ from iclgd.report.numbers import counted
 from iclgd.report.page import Table
 from iclgd.report.terminal import duration, say, window
 
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   iclgd study plan studies/strong.yaml         what would run, and for how long
   iclgd study run studies/strong.yaml          the same command goes on where it stopped
   iclgd study status studies/strong.yaml
@@ -32,7 +32,7 @@ NAMED = 20  # cells at work that `status` names; the rest are counted
 FORMATS = ("text", "markdown", "latex", "csv", "json", "parquet")
 
 
-@click.group(epilog=EXAMPLES)
+@click.group(epilog=epilog(EXAMPLES))
 def command() -> None:
     """Grids of studies from one file: run, plan, status, table, verify, compare."""
 
@@ -66,6 +66,7 @@ def run_command(
     file: str, out: str | None, overwrite: bool, store: str | None, full: bool, form: Form, **engine: Any
 ) -> None:
     """Run the cells of a study FILE that the store lacks, and write a page for each part and one for all."""
+    from iclgd.cli.early import check_places
     from iclgd.engine.engines import Engine
     from iclgd.grid.file import read_grid
     from iclgd.grid.plan import FILE
@@ -76,6 +77,7 @@ def run_command(
     from iclgd.study import read_record
 
     path, asked = Path(file), Engine(engine["engine"], engine["jobs"], engine["address"])
+    check_places(out, store)
     grid = read_grid(path)
     record = read_record(path.parent) if path.name == FILE else {}
     if record.get("grid") == grid.key:  # a grid's own file: shown again in its place, from the store it had
@@ -220,12 +222,13 @@ def table_command(what: str, store: str | None, written: str, to: str | None, fo
         raise Refusal(f'`format` takes {", ".join(FORMATS)}; "{written}" is none of them.')
     if written == "parquet" and not to:
         raise Refusal("Parquet is not for a terminal: name a file with `to`.")
+    wanted = _asked(**asked)
     plan = find_plan(Path(what), _path(store))
     if not any(asked.values()):
         labels = known(plan)
         form.tell(labels.plain(), lambda: labels.text(window()), "\n".join(row[0] for row in labels.texts()))
         return
-    pivot = Pivot(plan, _asked(**asked))
+    pivot = Pivot(plan, wanted)
     if to:
         write_over(Path(to), pivot.parquet() if written == "parquet" else pivot.written(written) + "\n")
     elif form.as_json or written != "text":

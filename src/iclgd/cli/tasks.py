@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from iclgd.cli.completion import completed, task_names
+from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms, rows_as_data
 from iclgd.errors import Refusal
 from iclgd.report.page import Table
@@ -17,8 +19,7 @@ from iclgd.tasks.text import TASKS, Example, TextTask, find_task
 if TYPE_CHECKING:
     from iclgd.tasks.sources import Examples
 
-EXAMPLES = """\b
-Examples:
+EXAMPLES = """\
   iclgd tasks             all tasks
   iclgd tasks sst2        the wording of one
   iclgd tasks mine.yaml   check a task file of your own: its examples, classes and a prompt
@@ -27,7 +28,7 @@ SCORED = "a label word of several tokens by the mean of their log-probabilities 
 
 
 @forms
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=epilog(EXAMPLES))
 @click.argument("name", required=False, shell_complete=completed(task_names, files=True))
 @click.option("--data", metavar="DIR", help="Folder with <task>/<split> files (or ICLGD_DATA).")
 def command(name: str | None, data: str | None, form: Form) -> None:
@@ -50,13 +51,20 @@ def _shown(task: TextTask, found: "Examples | None", lacking: str) -> str:
         ["source", task.source],
         ["scored", SCORED],
     ]
-    head = f"{task.name} · version {task.version} · {task.title}\n\n{Table(['', ''], told).text(window())}\n\n"
+    title = prose(f"{task.name} · version {task.version} · {task.title}")
+    head = f"{title}\n\n{Table(['', ''], told).text(window())}\n\n"
     if found is None:
-        return head + lacking
+        return head + prose(lacking)
     rows = [[word, *(str(count[word]) for count in _balance(task, found).values())] for word in task.labels]
     rows.append(["all", str(len(found.train)), str(len(found.queries))])
     counts = Table(["class", "demonstrations", "queries"], rows).text(window())
     return f"{head}{counts}\n\nA demonstration, and a query as it is asked:\n\n{sample(task, found)}"
+
+
+def prose(text: str) -> str:
+    """In the window's width; whole in a pipe, where a sentence stays a line."""
+    width = window()
+    return text if width is None else fill(text, width)
 
 
 def sample(task: TextTask, found: "Examples") -> str:
@@ -103,7 +111,8 @@ def _plain(task: TextTask, found: "Examples | None") -> dict[str, Any]:
 def _list(rows: Sequence[Sequence[str]]) -> str:
     return (
         Table(["task", "classes", "examples", "what it asks"], rows).text(window())
-        + "\n\nA task of your own is one YAML file beside one JSONL, CSV or Parquet file: see docs/tasks.md."
+        + "\n\n"
+        + prose("A task of your own is one YAML file beside one JSONL, CSV or Parquet file: see docs/tasks.md.")
     )
 
 

@@ -101,13 +101,18 @@ def _terms_path(model: Embedded) -> Path:
     return cache_folder() / "terms" / f"{model.name}.json"
 
 
-def fetch(model: Embedded) -> Path:
-    """The checked GGUF file of an embedded model, downloaded if it is not in the cache or no longer what it was."""
+def refuse_terms(model: Embedded) -> None:
+    """Refuse a model whose terms were not accepted."""
     if not terms_accepted(model):
         raise Refusal(
             f"the weights of {model.name} are under the {model.licence} ({model.terms}): read them, then accept them "
             f"once with `iclgd models fetch {model.name} --accept-terms`."
         )
+
+
+def fetch(model: Embedded) -> Path:
+    """The checked GGUF file of an embedded model, downloaded if it is not in the cache or no longer what it was."""
+    refuse_terms(model)
     target = gguf_path(model)
     if is_cached(model):
         return target

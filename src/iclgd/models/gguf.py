@@ -17,8 +17,8 @@ CONVERSION = 2  # rises when the files written here change
 ORIGIN = "origin.json"  # where a conversion came from, and the digests of its files
 
 
-def converted(path: Path) -> Path:
-    """The folder of float32 safetensors made from a GGUF file, made now if the cache has none or a broken one."""
+def refuse_other_files(path: Path) -> None:
+    """A GGUF file begins with its name."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
@@ -26,6 +26,11 @@ def converted(path: Path) -> Path:
         raise Refusal(f"cannot read {path}: {error.strerror}.") from None
     if magic != b"GGUF":
         raise Refusal(f"{path} is not a GGUF file: download it again.")
+
+
+def converted(path: Path) -> Path:
+    """The folder of float32 safetensors made from a GGUF file, made now if the cache has none or a broken one."""
+    refuse_other_files(path)
     target = conversion_folder(path, digest(path))
     if not is_whole(target):
         with held(target, wait=True):  # of several workers one converts

@@ -234,7 +234,7 @@ class Layout:
             return self._all_slots()
         if part == "down":
             lasts = [mlp.last.weight for mlp in self.mlps()]
-            return [Slot(f"{layer}.down", weight, layer) for layer, weight in enumerate(lasts)]  # type: ignore[arg-type]
+            return [Slot(f"{layer}.down", weight, layer) for layer, weight in enumerate(lasts)]  # type: ignore[arg-type]  # torch calls it a tensor or module
         slots = []
         for layer, attention in enumerate(self.attentions):
             if part == "attention":

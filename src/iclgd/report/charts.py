@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from iclgd.report.colours import HOW_MUCH, USUAL, slots
+from iclgd.report.colours import HOW_MUCH, PLACES, USUAL, slots
 from iclgd.report.numbers import Number
 from iclgd.report.page import Table
 from iclgd.report.widgets import Widget
@@ -124,14 +124,23 @@ def picture(table: Table, first: str = "") -> Widget | None:
 
 
 def _rows(table: Table) -> list[Series]:
-    found = []
+    found, few = [], len({_learner(str(row[0])) for row in table.rows if _role(str(row[0])) == OWN}) <= PLACES
     for row in table.rows:
-        name = str(row[0])
-        role = NULL if name.startswith(("  ", "null", "─")) else OWN
-        kind, first = HOW_MUCH.sub("", name), name.strip().split(" ")[0]  # `gd 0.001, all at once` is a gd
-        learner = kind if kind in USUAL else first if first in USUAL else ""
+        name, role = str(row[0]), _role(str(row[0]))
+        learner = _learner(name) if role == OWN else ""
+        learner = learner if few or learner in USUAL else ""  # of many that nobody knows none has a colour of its own
         for title, entry in zip(list(table.header)[1:], row[1:], strict=False):
             if isinstance(entry, Number) and math.isfinite(entry.value):
                 labels = {"column": title, "name": name.strip(), "role": role, "learner": learner}
                 found.append(Series(labels, [entry.value], [entry.low], [entry.high]))
     return found
+
+
+def _role(row: str) -> str:
+    return NULL if row.startswith(("  ", "null", "─")) else OWN
+
+
+def _learner(row: str) -> str:
+    """Who a row is about, by whom it has its colour: `gd 0.001, all at once` is a gd."""
+    kind, first = HOW_MUCH.sub("", row), row.strip().split(" ")[0]
+    return kind if kind in USUAL else first if first in USUAL else kind

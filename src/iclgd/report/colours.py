@@ -23,6 +23,8 @@ USUAL = {
     "kernel": 5,
     "gd on learned features": 5,
     "no context": 6,
+    "zero-shot": 6,
+    "zero": 6,
 }
 PLACES = 8
 HOW_MUCH = re.compile(r"( ×\d+| \d[\d.]*(e-?\d+)?)$")  # a number of steps, or a rate: the learner is the same

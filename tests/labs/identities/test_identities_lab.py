@@ -51,7 +51,7 @@ def test_every_quantity_of_an_identity_has_its_own_row_to_three_digits():
         ["gd-layer", "off", ".25"],
         ["gd-layer", "by", ".025"],
     ]
-    assert page.answer == "0 to rounding: 0 of 4 numbers; furthest from it: dual-form (off), .5."
+    assert page.answer == "Of 4 numbers 0 are 0 to rounding; furthest from it: dual-form (off), .5."
     assert page.sections[0].brief
     assert lab.answer([["one", "off", Size(0.123456)]]).endswith("one (off), .123.")
     found["b"] = found["a"]
@@ -146,6 +146,6 @@ def test_an_identity_has_a_sentence(name):
 
 def test_the_answer_counts_what_is_rounding_and_names_what_is_not():
     rows = [["one", "residual", Size(1e-15)], ["two", "residual", Size(-0.25)], ["two", "as printed", Size(0.1)]]
-    assert lab.answer(rows) == "0 to rounding: 1 of 3 numbers; furthest from it: two (residual), .25."
-    assert lab.answer(rows[:1]) == "0 to rounding: 1 of 1 number."
-    assert lab.answer([["lost", "residual", Size(float("nan"))]]).startswith("0 to rounding: 0 of 1 number")
+    assert lab.answer(rows) == "Of 3 numbers 1 is 0 to rounding; furthest from it: two (residual), .25."
+    assert lab.answer(rows[:1]) == "Of 1 number 1 is 0 to rounding."
+    assert lab.answer([["lost", "residual", Size(float("nan"))]]).startswith("Of 1 number 0 are 0 to rounding")

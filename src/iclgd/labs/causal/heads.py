@@ -89,7 +89,7 @@ class Heads:
             known = [one for one in three if all(part is not None for part in one)]
             if not known:
                 continue
-            own, of_reading, reading = (np.mean([one[i] for one in known], 0) for i in range(3))  # type: ignore[arg-type]
+            own, of_reading, reading = (np.mean([one[i] for one in known], 0) for i in range(3))  # type: ignore[arg-type]  # none is None
             for place in np.argsort(-own.ravel())[: self.view.spec.heads]:
                 at = divmod(int(place), own.shape[1])
                 numbers = [Number(float(shares[at])) for shares in (own, of_reading, reading)]

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from iclgd.labs.causal import exchanged, figures, tables
+from iclgd.labs.causal import charts, exchanged, figures, tables
 from iclgd.labs.causal.answer import answer
 from iclgd.labs.causal.heads import Heads
 from iclgd.labs.causal.view import View
@@ -64,6 +64,7 @@ def page(study: Study) -> Page:
             "By layer",
             "The share of the way between two runs. Bands are 95% intervals.",
             figure=Drawing("layers", partial(figures.draw_layers, view)),
+            widget=charts.layers(view),
         ),
         Section("Training and reading", TRAINING, tables.training(view), brief=True),
         Section("Heads taken out", sets_note(view), tables.ablated(view), brief=True),

@@ -93,7 +93,8 @@ def answer(rows: list[list[Entry]]) -> str:
     """How many numbers are nothing but rounding, and which is furthest from that."""
     sizes = {f"{name} ({quantity})": abs(found.value) for name, quantity, found in rows if isinstance(found, Size)}
     large = {name: size for name, size in sizes.items() if not size <= ROUNDING}
-    said = f"0 to rounding: {len(sizes) - len(large)} of {counted(len(sizes), 'number')}"
+    small = len(sizes) - len(large)
+    said = f"Of {counted(len(sizes), 'number')} {small} {'is' if small == 1 else 'are'} 0 to rounding"
     most = max(large, key=large.__getitem__, default="")
     return f"{said}; furthest from it: {most}, {significant(large[most], 3)}." if most else f"{said}."
 

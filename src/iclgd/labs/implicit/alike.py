@@ -56,11 +56,11 @@ def alike(ground: Ground, changes: Mapping[Demos, Sequence[Matrix]], spec: Train
     """Cosines and subspaces of patches and training; of right minus wrong labels in both; of every null; sizes."""
     rank, static, seed = spec.ranks[-1], Static(ridge=spec.ridge), spec.episode.seed
     fits = {
-        demos: Change([one.last for one in ground.static(demos, static, spec.calibration[-1])], rank)  # type: ignore[misc]
+        demos: Change([one.last for one in ground.static(demos, static, spec.calibration[-1])], rank)  # type: ignore[misc]  # matrices, no vectors
         for demos in READ
     }
     own: dict[Demos, list[Outer]] = {
-        demos: [layer.last for layer in layers]  # type: ignore[misc]
+        demos: [layer.last for layer in layers]  # type: ignore[misc]  # form C has it
         for demos, layers in ground.owned.items()
     }
     trained = {demos: Change(one, rank) for demos, one in changes.items()}

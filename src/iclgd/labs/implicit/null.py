@@ -38,7 +38,7 @@ def settling(subject: Subject, bos: Ids, context: Ids, query: Ids) -> tuple[list
 
     def patched(count: int) -> list[Outer]:
         target = read(subject, [query], subject.encode(context[:count]))
-        return [layer.last for layer in patches(subject, [bos + query], target, "C")]  # type: ignore[misc]
+        return [layer.last for layer in patches(subject, [bos + query], target, "C")]  # type: ignore[misc]  # form C has it
 
     moved = []
     for size in sizes:

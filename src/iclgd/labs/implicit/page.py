@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from iclgd.labs.implicit import figures, tables
+from iclgd.labs.implicit import charts, figures, tables
 from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.answer import answer
 from iclgd.labs.implicit.beside import Beside
@@ -73,16 +73,28 @@ def page(study: Study) -> Page:
             "Fitted on more queries",
             "Bands are 95% intervals.",
             figure=Drawing("curve", partial(figures.draw_curve, view)),
+            widget=charts.curve(view),
         ),
         Section("Task by task", BY_TASK, tables.by_task(view)),
         Section("For one query", f"{EXACT} {path_note(view)}", tables.exact(view), brief=True),
         Section("Patches beside the weights", f"{SIZES} {settling_note(view)}", tables.sizes(view)),
         Section("One patch for all queries", CURVE, tables.curve(view)),
-        Section("By depth", DEPTH, tables.depth(view), figure=Drawing("depth", partial(figures.draw_depth, view))),
+        Section(
+            "By depth",
+            DEPTH,
+            tables.depth(view),
+            figure=Drawing("depth", partial(figures.draw_depth, view)),
+            widget=charts.depth(view),
+        ),
         Section("What labels change", LABELS, tables.labels_made(view)),
         Section("The same matrices, trained", ALIKE, tables.alike(view)),
         Section("Beside its nulls", BESIDE, Beside(view).table()),
-        Section("By layer", BY_LAYER, figure=Drawing("layers", partial(figures.draw_layers, view))),
+        Section(
+            "By layer",
+            BY_LAYER,
+            figure=Drawing("layers", partial(figures.draw_layers, view)),
+            widget=charts.layers(view),
+        ),
         Section("The same directions", OVERLAPS, tables.overlaps(view)),
         Section("Sizes of both changes", STEPS, tables.steps(view)),
     ]

@@ -8,7 +8,7 @@ import torch
 
 from iclgd.lab import Cell
 from iclgd.labs.implicit.alike import alike
-from iclgd.labs.implicit.ground import Demos, Ground, Tuned, other_demos, random_like
+from iclgd.labs.implicit.ground import Asked, Demos, Ground, Tuned, other_demos, random_like
 from iclgd.labs.implicit.null import attention_alone, settling, trace_losses
 from iclgd.labs.implicit.spec import ExactCell, ImplicitCell, StaticCell, TrainedCell
 from iclgd.labs.implicit.weights import between, largest, own_cosines
@@ -26,6 +26,15 @@ from iclgd.tools import Tools
 TRAINED: tuple[Demos, ...] = ("right", "wrong", "shuffled", "other demos", "other demos, wrong", "other task")
 SCORED: tuple[Demos, ...] = ("right", "wrong", "other demos", "other task")  # training is asked held-out queries
 NULLS_READ: dict[str, Demos] = {"wrong labels": "wrong", "other task": "other task", "filler": "filler"}
+READINGS: tuple[tuple[str, Demos | None, Asked], ...] = (
+    ("zero-shot", None, "held"),
+    ("icl", "right", "held"),
+    ("icl, wrong labels", "wrong", "held"),
+    ("zero-shot", None, "calibration"),
+    ("icl", "right", "calibration"),
+    ("zero-shot", None, "others"),
+    ("icl", "right", "others"),
+)
 DEPTHS = 6  # parts of the stack, in each of which alone, and in all of which up to it, a patch is written
 
 
@@ -138,11 +147,8 @@ def _static(spec: StaticCell, ground: Ground) -> Iterator[Array]:
     """Label scores without and behind demonstrations, and with every patch in the weights."""
     held = {"asked": "held"}
     yield array(torch.tensor(ground.answers), "query", quantity="answers")
-    for name, demos in (("zero-shot", None), ("icl", "right"), ("icl, wrong labels", "wrong")):
-        yield _scores(ground.scores(ground.reading(demos, "held")), patch=name, **held)  # type: ignore[arg-type]
-    for asked in ("calibration", "others"):
-        for name, demos in (("zero-shot", None), ("icl", "right")):
-            yield _scores(ground.scores(ground.reading(demos, asked)), patch=name, asked=asked)  # type: ignore[arg-type]
+    for name, demos, asked in READINGS:
+        yield _scores(ground.scores(ground.reading(demos, asked)), patch=name, asked=asked)
     vector, whole = Static("vector"), Static(ridge=spec.ridge)
     most = spec.calibration[-1]
     for count in spec.calibration:
@@ -154,10 +160,10 @@ def _static(spec: StaticCell, ground: Ground) -> Iterator[Array]:
         found = ground.static("right", static, most)
         yield _scores(ground.patched(found, "others"), patch=static.label, fitted=most, asked="others")
     labels = {"patch": whole.label, "fitted": most, **held}
-    for null, demos in NULLS_READ.items():
-        yield _scores(ground.patched(ground.static(demos, whole, most)), null=null, **labels)
+    for null, read_instead in NULLS_READ.items():
+        yield _scores(ground.patched(ground.static(read_instead, whole, most)), null=null, **labels)
     found = ground.static("right", whole, most)
-    noise = random_like([one.last for one in found], spec.episode.seed)  # type: ignore[misc]
+    noise = random_like([one.last for one in found], spec.episode.seed)  # type: ignore[misc]  # whole matrices
     random = [Added(last=last) for last in noise]  # without the gain that was fitted behind a norm
     yield _scores(ground.patched(random), null="random", **labels)
     if spec.depth:

@@ -11,6 +11,7 @@ from iclgd.labs.implicit.beside import NULLS as OF_LIKENESS
 from iclgd.labs.implicit.null import slope
 from iclgd.labs.implicit.view import CONSTANT, WHOLE, View, mean, number, shares
 from iclgd.metrics.differences import difference, holm, over_draws
+from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import Number, Size, p_value
 from iclgd.report.page import Entry, Table
 from iclgd.results import Array
@@ -91,8 +92,8 @@ def _margins(view: View, init: str, labels: Labels) -> list[Entry]:
     return [_or_not(mean(values)) for values in (view.missing(init, **labels), *brought)]
 
 
-def _or_not(found: object) -> Entry:
-    shown = number(found)  # type: ignore[arg-type]
+def _or_not(found: Estimate) -> Entry:
+    shown = number(found)
     return shown if shown.value == shown.value else "n/a"
 
 

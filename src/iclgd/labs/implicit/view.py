@@ -188,7 +188,7 @@ class View:
 
     def depths(self) -> list[tuple[int, int]]:
         """The first and last layers of the parts of the stack in which patches were written."""
-        return sorted({(one.labels["first"], one.labels["last"]) for one in self.study.arrays(layers="alone")})  # type: ignore[misc]
+        return sorted({(one.labels["first"], one.labels["last"]) for one in self.study.arrays(layers="alone")})  # type: ignore[misc]  # both are numbers
 
     # estimates
 

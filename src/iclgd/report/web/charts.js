@@ -5,6 +5,7 @@
   const LABELS = 230, LETTER = 6.8; // room for names beside the dots; where there is too little they stand above them
   const NARROW = 560;
   const DOTS = [null, "1 2.5", "9 2", "9 2 1 2", "3 1"];
+  const DASHES = ["4 3", "1.5 2.5", "8 3 2 3"];
   const BANDS = 3; // lines that can have bands and still be told apart
 
   const colours = new Map(); // by name, the same in every chart of the page; places come with the data
@@ -63,11 +64,11 @@
     return (value) => found.apply(value) + (found.bandwidth ?? 0) / 2;
   }
 
-  /* Nulls are dashed; of lines that share a colour, such as the rates of a learner, all but the first are dotted. */
+  /* Nulls are dashed; of lines that share a colour, such as the rates or nulls of a learner, each has its own dashes. */
   function dash(row, rows, data) {
-    if (row.label(data.own) === "null") return "4 3";
-    const same = rows.filter((other) => other.label(data.own) !== "null" && colour(other.label(data.colour)) === colour(row.label(data.colour)));
-    return DOTS[unique(same, data.name).indexOf(row.label(data.name)) % DOTS.length];
+    const none = (one) => one.label(data.own) === "null", patterns = none(row) ? DASHES : DOTS;
+    const same = rows.filter((other) => none(other) === none(row) && colour(other.label(data.colour)) === colour(row.label(data.colour)));
+    return patterns[unique(same, data.name).indexOf(row.label(data.name)) % patterns.length];
   }
 
   /* About five places on an axis; of whole numbers only whole ones. */
