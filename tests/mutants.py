@@ -6,9 +6,10 @@ python tests/mutants.py --package metrics --again --out FILE
 First the test files of a package are run once on the tree as it is, to learn which tests enter which functions
 (mutation/watched.py; kept in build/mutants until a source changes). Then each mutant of a seeded sample
 (mutation/mutated.py) is put into a copy of the tree, and the tests that enter the changed function run on it, the quick
-ones first, until one fails. A package's row in FILE is replaced, the others stay. Mutants that no test could tell from
-the original are named, each with the reason, in mutation/equivalents.yaml. With --again only those that survived in
-FILE are judged once more, as after a test was written; the row keeps the share that was noticed at first.
+ones first, until one fails (mutation/judged.py). A package's row in FILE is replaced, the others stay. Mutants that no
+test could tell from the original are named, each with the reason, in mutation/equivalents.yaml. With --again only those
+that survived in FILE are judged once more, as after a test was written; the row keeps the share that was noticed at
+first.
 """
 
 import argparse
@@ -18,22 +19,23 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from mutation.early import imported
 from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
+from mutation.judged import SOURCE, Tests, control, fates, in_two, tests_of
 from mutation.mutated import Mutant, drawn, found_again
-from mutation.record import kept, row, share, written
-from mutation.watched import Chosen, Watch, function_at
+from mutation.record import NOTHING, kept, row, share, together, written
+from mutation.watched import Watch
 
-SOURCE = "src/iclgd"
 KEPT = ROOT / "build/mutants"
-PATIENCE, SLOWER = 20, 5  # seconds, and how many times its usual time a run of tests may take
-SEED = 0
-OPTIONS, GOLDEN = "labs/test_options_of_labs.py", "golden/test_golden.py"
+SEED = 1  # another one draws mutants that no test was written for
+PART = 40  # mutants after which a count is kept
+OPTIONS, CELLS, GOLDEN = "labs/test_options_of_labs.py", "labs/test_cells_of_labs.py", "golden/test_golden.py"
 # experiments behind claims, which claims judge: a package of their own, wherever they lie
 IDENTITIES = (
     "metrics/identities.py",
@@ -54,21 +56,20 @@ PACKAGES = {
     ),
     "learners": ("learners", GOLDEN),
     "nulls": ("nulls", "metrics/test_nulls.py", "labs/compare/test_compare_run.py", GOLDEN),
-    "labs/compare": ("labs/compare", OPTIONS, "cli/test_compare_command.py", GOLDEN),
-    "labs/trace": ("labs/trace", OPTIONS, "cli/test_trace_command.py"),
-    "labs/linear": ("labs/linear", OPTIONS, GOLDEN),
-    "labs/languages": ("labs/languages", OPTIONS, GOLDEN),
+    "labs/compare": ("labs/compare", OPTIONS, CELLS, "cli/test_compare_command.py", GOLDEN),
+    "labs/trace": ("labs/trace", OPTIONS, CELLS, "cli/test_trace_command.py"),
+    "labs/linear": ("labs/linear", OPTIONS, CELLS, GOLDEN),
+    "labs/languages": ("labs/languages", OPTIONS, CELLS, GOLDEN),
     "labs/dual": ("labs/dual", OPTIONS, GOLDEN),
     "labs/implicit": ("labs/implicit", OPTIONS),
     "labs/causal": ("labs/causal", OPTIONS),
-    "labs/order": ("labs/order", OPTIONS),
+    "labs/order": ("labs/order", OPTIONS, CELLS),
     "labs/exits": ("labs/exits", OPTIONS),
     "labs/identities": ("labs/identities", OPTIONS),
     "identities": ("labs/identities", "labs/dual/test_dual_identities.py", "claims/test_seconds.py"),
     "report": ("report", "test_study.py"),
-    "store": ("store", "test_running.py", "engine"),
+    "store": ("store", "test_running.py"),
 }
-Tests = dict[str, dict[str, Any]]  # by their names: seconds, passed, functions, later, modules
 
 
 def package_of(name: str) -> str:
@@ -127,7 +128,6 @@ def _watch(file: str, place: Path) -> Job:
         watch = Watch(copy / SOURCE)
         watch.start()
         code = pytest_run([file], watch)
-        sys.settrace(None)
         modules = watch.modules()
         tests = {name: {**test, "modules": modules} for name, test in watch.tests.items()}
         (copy / "watched.json").write_text(json.dumps(tests), encoding="utf-8")
@@ -142,96 +142,53 @@ def _watch(file: str, place: Path) -> Job:
     return Job(run, after, 1800)
 
 
-def tests_of(mutant: Mutant, tests: Tests, tree: Path) -> list[str]:
-    """Tests that enter the changed function, or import what a mutant outside of functions changes; quick ones first.
-
-    Behind them those that may use what it computed for a test before them.
-    """
-    where = function_at(tree / mutant.file, mutant.line, tree / SOURCE, decorators=False)
-    passed = {name: test for name, test in tests.items() if test["passed"]}
-    if ":" not in where:
-        return _quick_first({name: test for name, test in passed.items() if where in test["modules"]})
-    own = {name: test for name, test in passed.items() if where in test["functions"]}
-    return _quick_first(own) + _quick_first({name: test for name, test in passed.items() if where in test["later"]})
-
-
-def _quick_first(tests: Tests) -> list[str]:
-    return sorted(tests, key=lambda name: float(tests[name]["seconds"]))
-
-
 # mutants
 
 
-def judged(mutant: Mutant, tests: Tests, tree: Path) -> Job:
-    """killed, survived or timeout."""
-    order = tests_of(mutant, tests, tree)
-
-    def put(copy: Path, source: str) -> None:
-        file = copy / mutant.file
-        file.write_text(source, encoding="utf-8")
-        for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*"):
-            compiled.unlink()
-
-    def run(copy: Path) -> int:
-        put(copy, mutant.source)
-        files = dict.fromkeys(name.partition("::")[0] for name in order)
-        return pytest_run(files, Chosen(order, set(tests)), "-x") if order else 0
-
-    def after(copy: Path, code: int | None) -> tuple[Mutant, str]:
-        put(copy, (tree / mutant.file).read_text(encoding="utf-8"))
-        survived = code in (0, 5)  # 5: there was no test to run
-        return mutant, "timeout" if code is None else "survived" if survived else "killed"
-
-    return Job(run, after, PATIENCE + SLOWER * sum(tests[name]["seconds"] for name in order))
-
-
-def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> dict[str, Any]:
+def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> Iterator[dict[str, Any]]:
+    """A package's count, larger by a part of the sample each time, so that what ends early has counted something."""
     sources = sources_of(name, tree)
-    mutants = list(islice(drawn(tree, sources, SEED), sample))
-    found = fates_of(mutants, tests_for(name, sources[0], tree, copies), tree, copies)
-    return {**found, "first": share(found)}
+    tests, whole = tests_for(name, sources[0], tree, copies), NOTHING
+    mutants = islice(drawn(tree, sources, SEED), sample)
+    while part := list(islice(mutants, PART)):
+        with imported(tree / SOURCE, sources):
+            whole = together(whole, fates_of(part, tests, tree, copies))
+        yield {**whole, "first": share(whole)}
 
 
 def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Path]) -> dict[str, Any]:
     """A package's count with its survivors judged once more; those whose code is gone are out of the count."""
     mutants = [mutant for one in before["survivors"] if (mutant := found_again(tree, one))]
-    found = fates_of(mutants, tests_for(name, sources_of(name, tree)[0], tree, copies), tree, copies)
-    gone = len(before["survivors"]) - len(mutants)
-    added = {part: before[part] + found[part] for part in ("killed", "timeout", "equivalent")}
-    return {**found, "mutants": before["mutants"] - gone, **added, "first": before.get("first", "–")}
+    sources = sources_of(name, tree)
+    tests = tests_for(name, sources[0], tree, copies)
+    with imported(tree / SOURCE, sources):
+        found = fates_of(mutants, tests, tree, copies)
+    rest = before | {"mutants": before["mutants"] - len(before["survivors"]), "survived": 0, "survivors": []}
+    return {**together(rest, found), "first": before.get("first", "–")}
 
 
 def tests_for(name: str, source: str, tree: Path, copies: list[Path]) -> Tests:
     files = files_of(tree, (f"tests/{part}" for part in PACKAGES[package_of(name)]), "test_*.py")
     tests = watched(files, tree, copies)
-    control(source, tests, tree, copies)
+    for lost in [name for name, test in tests.items() if not test["passed"]]:
+        print(f"  left out, since it fails on the tree as it is: {lost}", flush=True)
+    unchanged = Mutant(source, 1, "", "", (tree / source).read_text(encoding="utf-8"))
+    control(in_two(tests_of(unchanged, tests, tree), tests)[0], tests, tree, copies)
     return tests
 
 
 def fates_of(mutants: list[Mutant], tests: Tests, tree: Path, copies: list[Path]) -> dict[str, Any]:
     why = reasons(tree)
-    fates: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     survivors = []
-    for mutant, fate in in_parallel((judged(m, tests, tree) for m in mutants if not why(m)), copies):
-        fates[fate] += 1
-        if fates.total() % 25 == 0:
-            print(f"  {fates.total()} of {len(mutants)}", flush=True)
+    for mutant, fate in fates((mutant for mutant in mutants if not why(mutant)), tests, tree, copies):
+        found[fate] += 1
         if fate == "survived":
             survivors.append(said(mutant) | {"tests": len(tests_of(mutant, tests, tree))})
             print("  {file}:{line} survives {tests} tests\n- {was}\n+ {becomes}".format(**survivors[-1]), flush=True)
-    counts = {"mutants": len(mutants), **{fate: fates[fate] for fate in ("killed", "survived", "timeout")}}
+    counts = {"mutants": len(mutants), **{fate: found[fate] for fate in ("killed", "survived", "timeout")}}
     same = [said(mutant) | {"why": why(mutant)} for mutant in mutants if why(mutant)]
     return {**counts, "equivalent": same, "survivors": sorted(survivors, key=lambda one: (one["file"], one["line"]))}
-
-
-def control(file: str, tests: Tests, tree: Path, copies: list[Path]) -> None:
-    """Without a fault the tests pass, in this order too. Line 1 is in no function: all that import the file are run."""
-    for lost in [name for name, test in tests.items() if not test["passed"]]:
-        print(f"  left out, since it fails on the tree as it is: {lost}", flush=True)
-    unchanged = Mutant(file, 1, "", "", (tree / file).read_text(encoding="utf-8"))
-    for _, fate in in_parallel(iter([judged(unchanged, tests, tree)]), copies[:1]):
-        if fate != "survived":
-            sys.exit(f"mutants.py: a test fails without a fault:\n{(copies[0] / 'said.txt').read_text()[-2000:]}")
 
 
 def said(mutant: Mutant) -> dict[str, Any]:
@@ -257,11 +214,12 @@ def main() -> None:
         for name in names:
             print(name, flush=True)
             if asked.again:
-                found = counted_again(name, kept(asked.out)[name], tree, copies)
+                counts = iter([counted_again(name, kept(asked.out)[name], tree, copies)])
             else:
-                found = counted(name, asked.sample, tree, copies)
-            written(asked.out, {name: found}, list(PACKAGES))
-            print(" ".join(map(str, (name, *row(found)))), flush=True)
+                counts = counted(name, asked.sample, tree, copies)
+            for found in counts:
+                written(asked.out, {name: found}, list(PACKAGES))
+                print(" ".join(map(str, (name, *row(found)))), flush=True)
 
 
 if __name__ == "__main__":

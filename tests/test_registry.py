@@ -101,6 +101,14 @@ def test_a_file_is_imported_once_and_its_attributes_are_things(things, mine):
     assert found.__doc__ == "Mine."
 
 
+def test_a_file_that_changed_after_it_was_imported_is_refused(things, mine):
+    """What ran would be the old code, under a key that has a hash of the new."""
+    things[f"{mine}:VALUE"]
+    mine.write_text(mine.read_text().replace("3", "4"))
+    with pytest.raises(Refusal, match=r"mine\.py was changed after it was imported: start Python anew\."):
+        things[f"{mine}:VALUE"]
+
+
 def test_an_attribute_that_a_file_does_not_have_is_answered_with_the_nearest(things, mine):
     with pytest.raises(Refusal, match=r'mine\.py has no thing "Noize": name one that it has\. Did you mean Noise\?'):
         things[f"{mine}:Noize"]

@@ -83,8 +83,15 @@ def in_memory(given: Any) -> tuple[str, Any]:
         subject = Subject(model, tokenizer, type(model).__name__)
     else:
         raise Refusal("`model` is a name, or a pair (model, tokenizer) of transformers objects.")
-    told = f"{subject.fingerprint()} {subject.model.config.to_json_string()} {subject.tokenizer!r}"
+    told = f"{subject.fingerprint()} {subject.model.config.to_json_string()} {_content(subject.tokenizer)}"
     return f"{MEMORY}{type(subject.model).__name__}-{sha256(told.encode()).hexdigest()[:16]}", subject
+
+
+def _content(tokenizer: Any) -> str:
+    """What decides how a tokenizer splits a text: its special tokens and settings, and its whole vocabulary."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    words = backend.to_str() if backend is not None else sorted(tokenizer.get_vocab().items())
+    return f"{tokenizer!r} {words}"
 
 
 def _documented(spec: Any) -> str:

@@ -189,12 +189,15 @@ def load_plugin(file: str) -> Any:
         raise Refusal("`plugin` is no name that a file can have: give that of a Python file.")
     path = Path(file).resolve()
     if str(path) in PLUGINS:
+        if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != PLUGINS[str(path)].__sha256__:
+            raise Refusal(f"the plugin {file} was changed after it was imported: start Python anew.")
         return PLUGINS[str(path)]
     name = f"iclgd_plugin_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     spec = spec_from_file_location(name, path) if path.is_file() else None
     if spec is None or spec.loader is None:
         raise Refusal(f"the plugin {file} cannot be read: it must be a Python file.")
     module = sys.modules[name] = module_from_spec(spec)
+    module.__dict__["__sha256__"] = hashlib.sha256(path.read_bytes()).hexdigest()
     try:
         spec.loader.exec_module(module)
     except Refusal:

@@ -46,6 +46,9 @@ class Tools:
             return load_subject(spec, self.progress_note)
         if spec.name not in self.subjects:
             raise Refusal("this study is of a model that was in memory: load it again and give it as `model`.")
+        from iclgd.models.load import set_products
+
+        set_products(spec)  # whatever was set by whoever made the model, or by the one before it
         held = self.subjects[spec.name]
         if spec.init == "trained":
             return held

@@ -58,19 +58,20 @@ def test_every_claim_about_prompts_can_be_judged(place, monkeypatch):
             assert np.isfinite(finding.value), (row.claim.name, finding)
 
 
-def test_recovery_and_cosines_are_those_of_the_page(place):
+def test_what_is_missed_recovered_and_the_cosine_are_those_of_the_page(place):
     study = study_of(place, IMPLICIT)
     view = View(study)
     whole = {"patch": "matrix", "fitted": 2}
     for centred in (False, True):
-        found = reading_prompts.recovery(centred)(study)
-        np.testing.assert_allclose(found.mean, view.recovery("trained", centred, **whole).mean())
-    gap = reading_prompts.recovery_less("wrong labels")(study).mean
-    wrong = view.recovery("trained", True, **whole, null="wrong labels").mean()
-    np.testing.assert_allclose(gap, reading_prompts.recovery(True)(study).mean - wrong)
-    cosine = reading_prompts.patch_cosine()(study).mean
+        missed = view.missing("trained", centred, **whole).mean()
+        found = reading_prompts.missed_less(centred)(study)
+        assert found["less doing nothing"].mean == pytest.approx(missed - 1)
+        alike = view.missing("trained", centred, patch="constant").mean()
+        assert found["less one answer for all"].mean == pytest.approx(missed - alike)
+    right, wrong = (view.recovery("trained", True, **whole, null=null).mean() for null in (None, "wrong labels"))
+    assert reading_prompts.recovery_less("wrong labels")(study).mean == pytest.approx(right - wrong)
     arrays = study.arrays(quantity="cosine", patch="matrix", null=None)
-    np.testing.assert_allclose(cosine, np.mean([one.values.mean() for one in arrays]))
+    assert reading_prompts.patch_cosine(study).mean == pytest.approx(np.mean([one.values.mean() for one in arrays]))
 
 
 def test_shares_and_what_is_left_are_those_of_the_page(place):

@@ -3,6 +3,7 @@
 import pytest
 
 from iclgd.choices import parse_one
+from iclgd.errors import Refusal
 from iclgd.learners import LEARNERS
 
 DESCENT = {"trains": "kv", "epochs": 1, "clip": None, "target": "all", "order": None, "dropped_too": False}
@@ -26,3 +27,27 @@ def test_every_learner_is_declared_here():
 @pytest.mark.parametrize("name", DECLARED)
 def test_a_learner_has_its_version_and_its_options_their_defaults(name):
     assert (LEARNERS[name].version, dict(parse_one(name, LEARNERS).options)) == DECLARED[name]
+
+
+# the smallest value taken; a smaller one is refused
+SMALLEST = {
+    **{(name, "rate"): (0, -0.1) for name in ("gd", "lcgd", "lcgd-paper")},
+    **{(name, "epochs"): (1, 0) for name in ("gd", "lcgd", "lcgd-paper")},
+    **{(name, "clip"): (1e-9, 0) for name in ("gd", "lcgd", "lcgd-paper")},
+    **{(name, "order"): (0, -1) for name in ("gd", "lcgd", "lcgd-paper")},
+    ("static-patch", "rank"): (1, 0),
+    ("static-patch", "ridge"): (0, -0.1),
+    ("task-vector", "layer"): (0, -1),
+    ("function-vector", "heads"): (1, 0),
+    ("function-vector", "layer"): (0, -1),
+    ("function-vector", "prompts"): (1, 0),
+    ("in-context-vector", "strength"): (0, -0.1),
+}
+
+
+@pytest.mark.parametrize("name, option", SMALLEST)
+def test_the_smallest_value_of_an_option_is_taken_and_a_smaller_one_refused(name, option):
+    taken, refused = SMALLEST[name, option]
+    assert parse_one(f"{name}:{option}={taken}", LEARNERS)[option] == taken
+    with pytest.raises(Refusal, match=option):
+        parse_one(f"{name}:{option}={refused}", LEARNERS)

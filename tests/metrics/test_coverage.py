@@ -195,6 +195,24 @@ def test_p_values_of_accuracies_that_hardly_differ_are_no_more_frequent_than_the
             assert (p <= level).mean() <= level
 
 
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_p_values_of_answers_that_hardly_differ_are_no_more_frequent_than_they_say_in_one_task_either(seeds):
+    """Two seeds that agree to the last answer are no rarity: without the floor .01 is found 6% of the time."""
+    random = np.random.default_rng(16)
+    for queries, differ in itertools.product((32, 100), (0.02, 0.1, 0.4)):
+        drawn = random.random((seeds, queries, 2000))
+        values = np.where(drawn < differ / 2, 1.0, np.where(drawn < differ, -1.0, 0.0))
+        p = crossed.p_value(crossed.spread(values), (-1.0, 1.0))
+        for level in (0.04, 0.01, 0.002):
+            assert (p <= level).mean() <= level, (queries, differ, level)
+
+
+def test_one_more_right_answer_in_each_of_two_seeds_decides_nothing_beside_other_differences():
+    values = np.zeros((2, 32))
+    values[0, 0] = values[1, 5] = 1
+    assert difference(values, np.zeros_like(values), (-1.0, 1.0)).p == pytest.approx(0.05, abs=1e-6)
+
+
 def test_one_more_right_answer_in_each_of_three_tasks_decides_nothing_beside_other_differences():
     values = np.zeros((3, 5, 32))
     values[:, 0, 0] = 1

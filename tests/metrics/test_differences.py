@@ -16,6 +16,7 @@ from iclgd.metrics.differences import (
     difference,
     differences,
     holm,
+    nearest,
     recall_effects,
     recall_over_base,
 )
@@ -100,6 +101,27 @@ def test_holm_by_hand_and_unknown_ones_do_not_count():
     assert [c.corrected for c in holm(family)] == pytest.approx([0.04, 0.09, math.nan, 0.09, 0.5], nan_ok=True)
     assert [c.corrected for c in holm([known(1, 0.7), known(1, 0.6)])] == [1, 1]
     assert holm([]) == []
+
+
+def at(mean: float) -> Estimate:
+    return Estimate(mean, mean, mean, 0.1, 3, 40, 1, "draws")
+
+
+def test_the_null_that_is_named_is_the_highest_that_a_value_is_not_shown_to_be_above():
+    nulls = {"low": at(0.1), "middle": at(0.3), "high": at(0.5)}
+    sure, unsure, under = known(0.2, 0.01), known(0.2, 0.2), known(-0.2, 0.01)
+    assert nearest({"low": unsure, "middle": unsure, "high": sure}, nulls) == ("middle", False)
+    assert nearest({"low": sure, "middle": sure, "high": sure}, nulls) == ("high", True)
+    assert nearest({"low": sure, "middle": under, "high": sure}, nulls) == ("middle", False)
+    assert nearest({}, nulls) is None
+
+
+def test_the_null_that_is_named_is_the_lowest_that_a_distance_is_not_shown_to_be_below():
+    nulls = {"low": at(0.1), "middle": at(0.3), "high": at(0.5)}
+    sure, unsure = known(-0.2, 0.01), known(-0.2, 0.2)
+    assert nearest({"low": sure, "middle": unsure, "high": unsure}, nulls, "below") == ("middle", False)
+    assert nearest(dict.fromkeys(nulls, sure), nulls, "below") == ("low", True)
+    assert nearest(dict.fromkeys(nulls, sure), nulls) == ("high", False)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,15 @@ def test_the_dtype_is_the_one_asked_for(folder, dtype):
     assert load_subject(ModelSpec(name=str(folder), dtype=dtype)).dtype == getattr(torch, dtype)
 
 
+def test_a_setting_of_the_environment_that_rounds_products_is_refused(folder, monkeypatch):
+    """It would give other numbers under the same key."""
+    monkeypatch.setenv("ONEDNN_DEFAULT_FPMATH_MODE", "strict")
+    load_subject(ModelSpec(name=str(folder)))
+    monkeypatch.setenv("ONEDNN_DEFAULT_FPMATH_MODE", "BF16")
+    with pytest.raises(Refusal, match="ONEDNN_DEFAULT_FPMATH_MODE lets products of float32 be rounded"):
+        load_subject(ModelSpec(name=str(folder)))
+
+
 def test_a_device_map_changes_nothing_but_the_place(folder):
     plain, spread = (load_subject(ModelSpec(name=str(folder), device_map=where)) for where in (None, "auto"))
     ids, rows = tokens(1, 4), torch.tensor([[3]])

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from mutation.early import NAME, moved
+
 ROOT = Path(__file__).resolve().parents[2]
 WARM = """
 torch torch._dynamo torch.func transformers transformers.modeling_utils transformers.generation.utils accelerate gguf
@@ -90,6 +92,7 @@ def _forked(job: Job, copy: Path) -> int:
         ours = {str(ROOT / "src"), str(ROOT / "tests"), str(ROOT), ""}
         sys.path[:] = [str(copy / "src"), *(path for path in sys.path if path not in ours)]
         os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+        moved(copy / "src" / NAME)
         code = job.run(copy)
         sys.stdout.flush()
     finally:

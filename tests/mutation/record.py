@@ -8,6 +8,14 @@ from typing import Any
 HEADER = ("package", "mutants", "killed", "survived", "timeouts", "equivalent", "noticed", "at first")
 Counts = dict[str, Any]  # of a package: mutants, killed, survived, timeout, equivalent, survivors, first
 
+NUMBERS, LISTS = ("mutants", "killed", "survived", "timeout"), ("equivalent", "survivors")
+NOTHING: Counts = dict.fromkeys(NUMBERS, 0) | {name: [] for name in LISTS}
+
+
+def together(one: Counts, two: Counts) -> Counts:
+    """Of two samples that have no mutant in common."""
+    return {name: one[name] + two[name] for name in (*NUMBERS, *LISTS)}
+
 
 def record(packages: dict[str, Counts]) -> dict[str, Any]:
     rows = [[name, *map(str, row(found))] for name, found in packages.items()]
@@ -16,7 +24,7 @@ def record(packages: dict[str, Counts]) -> dict[str, Any]:
 
 
 def row(found: Counts) -> Iterable[Any]:
-    counts = [found[part] for part in ("mutants", "killed", "survived", "timeout")]
+    counts = [found[part] for part in NUMBERS]
     return [*counts, len(found["equivalent"]), share(found), found.get("first", "–")]
 
 

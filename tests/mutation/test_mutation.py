@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from mutation import early, judged
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
-from mutation.record import row, share, written
+from mutation.record import NOTHING, row, share, together, written
 from mutation.watched import function_at
 
 SOURCE = '''"""A module."""
@@ -158,7 +159,7 @@ def test_what_a_lasting_fixture_enters_or_keeps_counts_for_the_tests_that_share_
     code = (
         "import json, sys; from pathlib import Path; from mutation.watched import Watch; import pytest\n"
         "watch = Watch(Path.cwd() / 'package'); watch.start()\n"
-        "pytest.main(['-q', '-p', 'no:cacheprovider', 'test_one.py'], plugins=[watch]); sys.settrace(None)\n"
+        "pytest.main(['-q', '-p', 'no:cacheprovider', 'test_one.py'], plugins=[watch])\n"
         "Path('said.json').write_text(json.dumps(watch.tests))"
     )
     paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])
@@ -193,6 +194,8 @@ def test_a_row_has_the_share_that_is_noticed_and_the_share_that_was_at_first(tmp
     assert list(row(found)) == [10, 6, 1, 1, 2, "88%", "–"]
     assert list(row(found | {"first": "70%"}))[-1] == "70%"
     assert share(found | {"killed": 0, "timeout": 0, "survived": 0}) == "–"
+    twice = together(together(NOTHING, found), found)
+    assert list(row(twice)) == [20, 12, 2, 2, 4, "88%", "–"]
     order = ("metrics", "learners", "nulls")
     written(tmp_path / "found.json", {"nulls": found, "metrics/crossed.py": found}, order)
     written(tmp_path / "found.json", {"metrics": found | {"survived": 0}}, order)
@@ -204,3 +207,68 @@ def test_a_row_has_the_share_that_is_noticed_and_the_share_that_was_at_first(tmp
 def test_the_equivalents_that_are_named_are_read():
     why = reasons(Path(__file__).parents[2])
     assert why(Mutant("a.py", 1, "zip(a, strict=True)", "zip(a, strict=False)", ""))
+
+
+def mutant_of(file: str, name: str = "") -> Mutant:
+    return Mutant(file, 1, "", name, "")
+
+
+def test_groups_change_no_file_twice():
+    mutants = [mutant_of(file, str(i)) for i, file in enumerate("aabaca")]
+    groups = list(judged.one_a_file(mutants))
+    assert sorted(m.becomes for group in groups for m in group) == list("012345")
+    assert [sorted(m.file for m in group) for group in groups] == [["a", "b", "c"], ["a"], ["a"], ["a"]]
+
+
+def test_the_first_tests_are_those_that_take_no_longer_together_than_they_may():
+    tests = {name: {"seconds": seconds} for name, seconds in {"a": 1.0, "b": 7.0, "c": 7.5}.items()}
+    assert judged.in_two(["a", "b", "c"], tests) == (["a", "b"], ["c"])
+    assert judged.in_two(["c"], tests) == (["c"], [])
+
+
+def test_what_survives_the_first_tests_meets_the_rest_together_and_is_halved_where_one_of_them_notices(monkeypatch):
+    tests = {"quick": {"seconds": 1.0}, "slow": {"seconds": 60.0}}
+    mutants = [mutant_of(file, name) for file, name in zip("abcda", ("no", "slow", "quick", "no", "no"), strict=True)]
+    asked = []
+
+    def judge(some, order, _tests, _tree):
+        asked.append(("".join(one.file for one in some), *order))
+        return some, "killed" if {one.becomes for one in some} & set(order) else "survived"
+
+    monkeypatch.setattr(judged, "tests_of", lambda *_: ["quick", "slow"])
+    monkeypatch.setattr(judged, "judged", judge)
+    monkeypatch.setattr(judged, "in_parallel", lambda jobs, _copies: jobs)
+    monkeypatch.setattr(judged, "control", lambda order, *_: asked.append(("nothing", *order)))
+    found = [(one.file, one.becomes, fate) for one, fate in judged.fates(mutants, tests, Path(), [])]
+    assert sorted(found) == [
+        ("a", "no", "survived"), ("a", "no", "survived"), ("b", "slow", "killed"), ("c", "quick", "killed"),
+        ("d", "no", "survived"),
+    ]  # fmt: skip
+    assert asked[:5] == [(file, "quick") for file in "abcda"]
+    assert asked[5:] == [("abd", "slow"), ("a", "slow"), ("a", "slow"), ("bd", "slow"), ("b", "slow"), ("d", "slow"),
+                         ("nothing", "slow")]  # fmt: skip
+
+
+def test_what_is_imported_before_children_are_made_rests_on_nothing_that_is_changed(tmp_path):
+    files = {
+        "__init__": "",
+        "left": "def use():\n    import iclgd.changed",  # later, in a child
+        "changed": "from iclgd.left import use",
+        "right": "try:\n    from iclgd import changed\nfinally:\n    pass",
+        "far": "import iclgd.right",
+        "room/__init__": "import iclgd.far",
+        "room/inside": "",
+        "labs/__init__": "",
+        "labs/free": "",
+    }
+    for name, text in files.items():
+        (tmp_path / "src/iclgd" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"src/iclgd/{name}.py").write_text(text, encoding="utf-8")
+    found = early.apart_from(tmp_path / "src/iclgd", ["src/iclgd/changed.py"])
+    assert found == ["iclgd", "iclgd.left"]
+    assert early.apart_from(tmp_path / "src/iclgd", ["src/iclgd/far.py"]) == [
+        "iclgd",
+        "iclgd.changed",
+        "iclgd.left",
+        "iclgd.right",
+    ]

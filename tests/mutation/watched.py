@@ -4,20 +4,25 @@ What a fixture runs counts for every test that asks for it, and what the import 
 A fixture that lives longer than a test can keep what a test made it compute (a study's page, a bench's traces), so what
 one test enters counts, as `later`, for those that share such a fixture after it. A test that starts a process is
 credited only with what it runs itself.
+
+Functions say themselves that they are entered: a call is put at their beginning when their module is compiled. A trace
+of all calls would slow everything else down, too.
 """
 
 import ast
+import builtins
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any
 
 import pytest
+
+ENTER = "__entered__"  # a function among the builtins
+Entered = set[tuple[str, int]]  # file, line
 
 
 class Watch:
@@ -25,18 +30,18 @@ class Watch:
 
     def __init__(self, source: Path):
         self.source = source
-        self.imported: dict[int, CodeType] = {}
+        self.imported: Entered = set()
         self.now = self.imported
-        self.fixtures: dict[str, dict[int, CodeType]] = {}
-        self.shared: dict[str, dict[int, CodeType]] = {}  # of fixtures that outlive a test: what tests entered so far
+        self.fixtures: dict[str, Entered] = {}
+        self.shared: dict[str, Entered] = {}  # of fixtures that outlive a test: what tests entered so far
         self.tests: dict[str, dict[str, Any]] = {}
         self.failed: set[str] = set()
 
-    def _enter(self, frame: FrameType, _event: str, _argument: Any) -> None:
-        self.now[id(frame.f_code)] = frame.f_code
+    def _enter(self, file: str, line: int) -> None:
+        self.now.add((file, line))
 
     @contextmanager
-    def _into(self, seen: dict[int, CodeType]) -> Iterator[None]:
+    def _into(self, seen: Entered) -> Iterator[None]:
         before, self.now = self.now, seen
         try:
             yield
@@ -44,24 +49,32 @@ class Watch:
             self.now = before
 
     def start(self) -> None:
-        threading.settrace(self._enter)
-        sys.settrace(self._enter)
+        """From now on, in this process, modules below `source` are compiled so that their functions say so."""
+        plain, root = builtins.compile, f"{self.source}/"
+
+        def compiled(code: Any, filename: Any, mode: str, *args: Any, **named: Any) -> Any:
+            if mode == "exec" and str(filename).startswith(root) and not only_parsed(args, named):
+                code = telling(code if isinstance(code, ast.AST) else ast.parse(code, filename), str(filename))
+            return plain(code, filename, mode, *args, **named)
+
+        setattr(builtins, ENTER, self._enter)
+        builtins.compile = compiled  # type: ignore[assignment]  # in the place of the built-in one
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Any:
         if fixturedef.scope != "function" and not fixturedef.func.__module__.startswith("_pytest."):
-            self.shared.setdefault(fixturedef.argname, {})
-        with self._into(self.fixtures.setdefault(fixturedef.argname, {})):
+            self.shared.setdefault(fixturedef.argname, set())
+        with self._into(self.fixtures.setdefault(fixturedef.argname, set())):
             return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        seen: dict[int, CodeType] = {}
+        seen: Entered = set()
         began = time.perf_counter()
         with self._into(seen):
             done = yield
         names = list(getattr(item, "fixturenames", ()))
-        own = self._functions(seen, self.imported, *(self.fixtures.get(name, {}) for name in names))
+        own = self._functions(seen, self.imported, *(self.fixtures.get(name, set()) for name in names))
         shared = [self.shared[name] for name in names if name in self.shared]
         self.tests[item.nodeid] = {
             "seconds": round(time.perf_counter() - began, 3),
@@ -77,16 +90,36 @@ class Watch:
         if report.failed:
             self.failed.add(report.nodeid)
 
-    def _functions(self, *parts: dict[int, CodeType]) -> list[str]:
-        root = f"{self.source}/"
-        names = {(code.co_filename, code.co_firstlineno) for part in parts for code in list(part.values())}
-        ours = [(name, line) for name, line in names if name.startswith(root) and name.endswith(".py")]  # no template
-        return sorted({function_at(Path(name), line, self.source) for name, line in ours})
+    def _functions(self, *parts: Entered) -> list[str]:
+        places = set[tuple[str, int]]().union(*parts)
+        return sorted({function_at(Path(name), line, self.source) for name, line in places})
 
     def modules(self) -> list[str]:
         """Files of the package that were imported, as paths from its folder."""
         files = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
         return sorted(str(Path(file).relative_to(self.source)) for file in files if file.startswith(f"{self.source}/"))
+
+
+def only_parsed(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Whether `compile` is asked for a tree, as by `ast.parse`."""
+    return bool((args[0] if args else named.get("flags", 0)) & ast.PyCF_ONLY_AST)
+
+
+def telling(tree: ast.AST, file: str) -> ast.AST:
+    """The program with a call of `ENTER`, with file and line, where each of its functions begins."""
+
+    def call(node: ast.AST) -> ast.Call:
+        where: list[ast.expr] = [ast.Constant(file), ast.Constant(node.lineno)]  # type: ignore[attr-defined]
+        return ast.Call(ast.Name(ENTER, ast.Load()), where, [])
+
+    for node in list(ast.walk(tree)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            place = 1 if ast.get_docstring(node) is not None else 0
+            node.body.insert(place, ast.copy_location(ast.Expr(call(node)), node))
+        elif isinstance(node, ast.Lambda):
+            both = ast.Tuple([call(node), node.body], ast.Load())
+            node.body = ast.copy_location(ast.Subscript(both, ast.Constant(1), ast.Load()), node)
+    return ast.fix_missing_locations(tree)
 
 
 @cache
@@ -115,7 +148,7 @@ def function_at(file: Path, line: int, source: Path, decorators: bool = True) ->
 class Chosen:
     """A plugin that runs these tests in this order, then those that nobody knew: a mutant can rename a test's case."""
 
-    def __init__(self, order: list[str], known: set[str]):
+    def __init__(self, order: Sequence[str], known: set[str]):
         self.place, self.known = {name: i for i, name in enumerate(order)}, known
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -93,6 +93,21 @@ def test_batches_depend_on_seed_and_step_alone():
     assert len(everything.flatten(1).unique(dim=0)) == len(everything)  # no episode twice, none of them held out
 
 
+def test_batches_are_the_same_in_any_order_and_what_the_draw_refuses_is_refused():
+    forward, back = stream([(1, TASK.draw)], 2, ahead=3), stream([(1, TASK.draw)], 2, ahead=3)
+    there = [forward(step) for step in range(10)]
+    for step in reversed(range(10)):
+        torch.testing.assert_close(back(step).x, there[step].x, rtol=0, atol=0)
+    straight = TASK.draw(6, generator(0, 1, 2))  # the third block, drawn by hand
+    torch.testing.assert_close(there[7].y[0], straight.y[2:4], rtol=0, atol=0)
+
+    def refuses(episodes, generator):
+        raise Refusal("nothing to draw.")
+
+    with pytest.raises(Refusal, match="nothing to draw"):
+        stream([(0, refuses)], 2)(0)
+
+
 def test_threads_are_restored_after_an_exception():
     before = torch.get_num_threads()
     torch.set_num_threads(2)

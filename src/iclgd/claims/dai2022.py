@@ -226,7 +226,8 @@ claim(
     carried("gd", "icl"),
     of="share of reading's effect on label margins that training's attention carries, gd .01",
     note="Over three tasks, at the better of two rates, Gemma's carries more than half, but not surely so without the "
-    "shift that all queries share; SmolLM2 is undecided (docs/implicit.md).",
+    "shift that all queries share, nor surely more than another query's update; SmolLM2 is undecided "
+    "(docs/implicit.md).",
     stands="open",
     tier="minutes",
     needs=("model",),

@@ -1,9 +1,10 @@
 """Goldwaser et al. 2026, "Equivalence of Context and Parameter Updates in Modern Transformer Blocks" (2511.17864)."""
 
 from iclgd.claims.claim import Place, Published, Read, claim, exact, identity, number
-from iclgd.claims.expect import AtLeast, AtMost
+from iclgd.claims.expect import AtLeast, AtMost, Together
 from iclgd.claims.reading_prompts import block_residuals, tokens_alike
 
+FAMILIES = ("Llama", "Qwen3", "GPT-2", "GPT-NeoX", "OLMo 2", "Gemma 3")
 FIELDS = {"task": ("sentiment",), "k": 8, "queries": 16, "seeds": 1}
 
 
@@ -26,6 +27,17 @@ exact(
     "prompt-as-patches",
     "form C",
 )
+claim(
+    "goldwaser2026.families",
+    "A prompt is such patches in blocks of any modern design: gated or not, parallel or not, norms before or behind.",
+    at("abstract; title"),
+    Together({family: AtMost(1e-12, each=True) for family in FAMILIES}),
+    identity("patches-by-family"),
+    number(*FAMILIES),
+    of="what the worst of the forms A, B and C (or D) leaves of a block or of the gap in the logits, in float64",
+    note="Of untrained weights. Norms that transformers computes in float32 are computed in float64 here; with its own "
+    "the identity stops at 1e-7.",
+)
 exact(
     "goldwaser2026.norm-behind",
     "Where a norm stands behind the MLP (Gemma), patches of rank one and of the norm's scale are exact.",
@@ -47,12 +59,13 @@ claim(
     "goldwaser2026.same-tokens",
     "With patches computed anew for each token a model generates without the context what it generates behind it.",
     at("abstract; experiments"),
-    AtLeast(1.0, each=True),
+    Together({"patched": AtLeast(1.0, each=True), "without patches": AtMost(0.5, each=True)}),
     identity("generation-with-patches"),
-    number("patched"),
-    of="share of tokens alike",
+    number("patched", "without patches"),
+    of="share of tokens that are those behind the context",
     published=Published("all tokens alike in float32, .875 in bfloat16", "Gemma 3 1B and 4B, five prompts"),
-    note="Of untrained weights.",
+    note="Of untrained weights. That without patches at least half are others is our limit: it says that the context "
+    "matters.",
 )
 claim(
     "goldwaser2026.pretrained",

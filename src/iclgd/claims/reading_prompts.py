@@ -23,45 +23,55 @@ def tokens_alike(study: "Study") -> list[float]:
     return [same / tokens for same, tokens in pairs]
 
 
-def recovery(centred: bool) -> Reader:
-    """How much of reading's effect on label margins one matrix for all queries brings back."""
+def missed_less(centred: bool) -> Reader:
+    """What one matrix for all queries misses of reading's effect on label margins, less what knows nothing misses.
 
-    def read(study: "Study") -> Any:
-        from iclgd.labs.implicit.view import WHOLE, View, mean
+    Doing nothing misses 1; one answer for all queries misses less than that where reading, too, hardly tells them
+    apart.
+    """
+
+    def read(study: "Study") -> dict[str, Any]:
+        from iclgd.labs.implicit.view import CONSTANT, WHOLE, View
 
         view = View(study)
-        return mean(view.recovery("trained", centred, patch=WHOLE, fitted=view.most))
+        own = view.missing("trained", centred, patch=WHOLE, fitted=view.most)
+        return {
+            "less doing nothing": _less(own, view.missing("trained", centred, patch="zero-shot")),
+            "less one answer for all": _less(own, view.missing("trained", centred, patch=CONSTANT)),
+        }
 
     return read
 
 
 def recovery_less(null: str) -> Reader:
-    """The same without the mean shift, less that of the matrix that a null gives."""
-
-    def read(study: "Study") -> Any:
-        from iclgd.labs.implicit.view import NOTHING, WHOLE, View
-        from iclgd.metrics.differences import difference
-
-        view = View(study)
-        one, two = (
-            view.recovery("trained", True, patch=WHOLE, fitted=view.most, **more) for more in ({}, {"null": null})
-        )
-        return difference(one, two).estimate if one.size and one.shape == two.shape else NOTHING
-
-    return read
-
-
-def patch_cosine(quantity: str = "cosine", null: str | None = None) -> Reader:
-    """The cosine of one matrix for all queries with training's update, at the rate where they are most alike."""
+    """What it recovers without the mean shift, less what the matrix that a null gives does."""
 
     def read(study: "Study") -> Any:
         from iclgd.labs.implicit.view import WHOLE, View
 
         view = View(study)
-        known = [view.cosine("trained", quantity, WHOLE, rate, null) for rate in view.spec.rates]
-        return max(known, key=lambda one: one.mean)
+        return _less(
+            *(view.recovery("trained", True, patch=WHOLE, fitted=view.most, **more) for more in ({}, {"null": null}))
+        )
 
     return read
+
+
+def _less(one: Any, two: Any) -> Any:
+    """The paired difference; nothing where there is none."""
+    from iclgd.labs.implicit.view import NOTHING
+    from iclgd.metrics.differences import difference
+
+    return difference(one, two).estimate if one.size and one.shape == two.shape else NOTHING
+
+
+def patch_cosine(study: "Study") -> Any:
+    """The cosine of one matrix for all queries with training's update, at the rate that the page speaks of."""
+    from iclgd.labs.implicit.view import NOTHING, WHOLE, View
+
+    view = View(study)
+    rate = view.most_alike("trained")
+    return NOTHING if rate is None else view.cosine("trained", "cosine", WHOLE, rate)
 
 
 # causal

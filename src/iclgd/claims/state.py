@@ -59,8 +59,9 @@ STANDS = (
         "A context is a rank-one patch to the weights behind attention: for any block, and through whole models, "
         "which then generate the same tokens.",
         "dherin2025.rank-one-patch dherin2025.rank dherin2025.with-a-skip dherin2025.not-unique "
-        "innocenti2025.any-block-with-norms goldwaser2026.gated-blocks goldwaser2026.last-map-is-enough "
-        "goldwaser2026.norm-behind goldwaser2026.same-tokens goldwaser2026.pretrained goldwaser2026.fifty-tokens",
+        "innocenti2025.any-block-with-norms goldwaser2026.gated-blocks goldwaser2026.families "
+        "goldwaser2026.last-map-is-enough goldwaser2026.norm-behind goldwaser2026.same-tokens "
+        "goldwaser2026.pretrained goldwaser2026.fifty-tokens",
     ),
     Stand(
         "exact",
@@ -239,8 +240,8 @@ STANDS = (
     ),
     Stand(
         "open",
-        "Does a patch fitted on a few queries bring back what a prompt does to others, beyond a shift, and because of "
-        "labels? SmolLM2's brings some; so would forgetting the query.",
+        "Is a patch fitted on a few queries nearer to what a prompt does to others than one answer for all, and "
+        "because of labels? Three draws do not say; tasks differ.",
         "mazzawi2025.thought-matrix mazzawi2025.more-than-a-shift mazzawi2025.knows-the-labels",
     ),
     Stand(

@@ -17,11 +17,12 @@ Tasks that agree by luck have the same floor: a fifth of the variance that their
 tasks with as many right answers are no rarity: without it two tasks of 40 queries each cover 83% at an accuracy of .93.
 
 Beyond 95% no mixture keeps its level at two seeds, so smaller p-values are Banerjee's (1960): the half width
-√(t²_{S−1} V_seeds + t²_{Q−1} (V − V_seeds)) keeps at least its level at every level. Nor do tasks that agree by luck:
-one more right answer in each of three tasks would have p = .002, so there the floor is all of that variance. A p-value
-of .05 or less belongs to a 95% interval without 0.
+√(t²_{S−1} V_seeds + t²_{Q−1} (V − V_seeds)) keeps at least its level at every level. Nor do seeds or tasks that agree
+by luck: one more right answer in each of two seeds would have p = .004, in each of three tasks .002. So there the floor
+is all of that variance. A p-value of .05 or less belongs to a 95% interval without 0.
 
-Not covered: parts that are far from normal at two or three seeds (a draw in ten that fails), queries that were chosen
+Not covered: parts that are far from normal at two or three seeds (a draw in ten that fails; of answers of which one in
+fifty differs, two seeds of 100 queries show a difference that is not there 10% of the time), queries that were chosen
 rather than drawn, seeds that ask different queries (safe, but wider than need be), values that do not vary at all
 (an interval of no width, as Student's; right and wrong answers that are all alike, or all turned, are counted instead:
 `estimates.shares`, `differences`).
@@ -49,7 +50,7 @@ class Spread:
     total: np.ndarray  # V
     seeds: np.ndarray
     queries: np.ndarray
-    inside: np.ndarray | float = 0.0  # of a mean over tasks: the variance that values inside the tasks give it
+    inside: np.ndarray | float = 0.0  # the least that V can truly be: V_cells, or what values inside tasks give it
 
     @property
     def known(self) -> np.ndarray:
@@ -76,7 +77,7 @@ def spread(values: np.ndarray) -> Spread:
     rest -= of_query / np.maximum(in_query, 1)
     free = count - seeds - queries + 1
     by_cell = np.where(free > 0, (rest**2 * known).sum((0, 1)) / np.maximum(free, 1) / some, 0)
-    return Spread(mean, by_seed, total(by_seed, by_query, by_cell), seeds, queries)
+    return Spread(mean, by_seed, total(by_seed, by_query, by_cell), seeds, queries, inside=by_cell)
 
 
 def total(by_seed: np.ndarray, by_query: np.ndarray, by_cell: np.ndarray) -> np.ndarray:

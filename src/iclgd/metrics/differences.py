@@ -5,7 +5,7 @@ null differences significant when seeds vary by a tenth of the queries' spread. 
 difference's interval (iclgd.metrics.estimates): .05 or less where that leaves 0 out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -132,6 +132,20 @@ def benjamini_hochberg(family: Sequence[Difference]) -> list[Difference]:
 def holm(family: Sequence[Difference]) -> list[Difference]:
     """With p-values corrected for any false discovery, as for the few differences that a sentence relies on."""
     return _with(family, _holm)
+
+
+def nearest(
+    apart: Mapping[str, Difference], nulls: Mapping[str, Estimate], way: Verdict = "above"
+) -> tuple[str, bool] | None:
+    """The null that a sentence on all of them has to name, and whether the value is shown to be above even that one.
+
+    ``apart`` has the value minus each null. It is the highest one that the value is not shown to be above; where it is
+    above all of them the highest of all. With ``way="below"`` likewise the lowest.
+    """
+    level = [title for title, one in apart.items() if one.verdict != way]
+    sign = 1 if way == "above" else -1
+    title = max(level or apart, key=lambda title: sign * nulls[title].mean, default=None)
+    return None if title is None else (title, not level)
 
 
 def count(family: Sequence[Difference]) -> Count:

@@ -1,6 +1,7 @@
 """From a name to a subject: embedded models, folders, GGUF files and the Hugging Face hub."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from iclgd.models.untrained import reinitialise
 from iclgd.spec import ModelSpec
 
 SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
+COARSER = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")  # read by oneDNN, whatever torch was told
 WORDS = "It was a good film and not a bad one"
 Note = Callable[[str], None]  # told what is being done, for a person who waits
 
@@ -43,8 +45,16 @@ def load_subject(spec: ModelSpec, note: Note = lambda _: None) -> Subject:
         reinitialise(model, spec.init, spec.init_seed)
     _refuse_bad_weights(model, spec.name)
     subject = Subject(model, load_tokenizer(source, spec), spec.name)
-    torch.set_float32_matmul_precision("high" if spec.dtype == "tf32" else "highest")
+    set_products(spec)
     return subject
+
+
+def set_products(spec: ModelSpec) -> None:
+    """Products of float32 matrices in float32, but for tf32: what the key of a cell says, whatever was set before."""
+    for name in COARSER:
+        if os.environ.get(name, "STRICT").upper() not in ("", "STRICT"):
+            raise Refusal(f"{name} lets products of float32 be rounded further than `dtype` says: unset it.")
+    torch.set_float32_matmul_precision("high" if spec.dtype == "tf32" else "highest")
 
 
 def resolve(spec: ModelSpec, note: Note = lambda _: None) -> str:

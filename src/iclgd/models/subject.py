@@ -163,11 +163,11 @@ class Subject:
             )
 
     def fingerprint(self) -> str:
-        """SHA-256 over every parameter, by name: what the weights are, whatever they are called."""
+        """SHA-256 over parameters, and tables that a cast may have rounded: what they are, whatever it is called."""
         digest = hashlib.sha256()
-        for name, parameter in self.model.named_parameters():
-            digest.update(name.encode())
-            digest.update(parameter.detach().cpu().contiguous().view(torch.uint8).numpy())
+        for name, tensor in (*self.model.named_parameters(), *self.model.named_buffers()):
+            digest.update(f"{name} {tensor.dtype}".encode())
+            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
         return digest.hexdigest()
 
     @contextmanager

@@ -16,41 +16,48 @@ from iclgd.models.added import Added, written
 from iclgd.models.faithful import Residual, generate, generate_patched, residual
 from iclgd.models.heads import written_by
 from iclgd.models.last_token import Activity, Edits, LastToken, Site
-from iclgd.models.patches import Form, patches, read
+from iclgd.models.patches import FORMS, Form, patches, read
 from iclgd.models.static import Static, fit
 from iclgd.models.subject import Subject
-from iclgd.nulls.identities import LAYERS, WORDS, prompts, tiny
+from iclgd.nulls.identities import LAYERS, WORDS, prompts
 from iclgd.prompts import Prompts
 
 TOKENS = 6  # that are generated
+FAMILIES = {
+    "Llama": "llama",
+    "Qwen3": "qwen3",
+    "GPT-2": "gpt2",
+    "GPT-NeoX": "gpt_neox",
+    "OLMo 2": "olmo2",
+    "Gemma 3": "gemma3_text",
+}
+"""Of which the papers on patches speak, by the names that transformers has for them."""
+SIZES: dict[str, Any] = {
+    "vocab_size": WORDS,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 256,
+}
 
 
 @contextmanager
-def widened(seed: int, normed: bool = False) -> Iterator[Subject]:
-    """A random Llama, or a Gemma 3 with its norm behind the MLP, all of it in float64."""
-    subject = _gemma(seed) if normed else tiny(seed)
-    subject.model.float()
-    with subject.in_precision(torch.float64):
-        yield subject
-
-
-def _gemma(seed: int) -> Subject:
-    from transformers import Gemma3ForCausalLM, Gemma3TextConfig
+def widened(seed: int, family: str = "llama") -> Iterator[Subject]:
+    """A transformer of a family, all of it in float64, with weights large enough for attention to tell tokens apart."""
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     torch.manual_seed(seed)
-    sizes: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": LAYERS, "head_dim": 8}
-    heads: dict[str, Any] = {
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "sliding_window": 64,
-        "query_pre_attn_scalar": 8,
-    }
-    model: Any = Gemma3ForCausalLM(Gemma3TextConfig(vocab_size=WORDS, max_position_embeddings=256, **sizes, **heads))
+    model: Any = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **SIZES)).eval()
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if "norm" in name:
-                parameter.add_(0.2 * torch.randn_like(parameter))
-    return Subject(model, None, "tiny")
+        for parameter in model.parameters():
+            noise = 0.2 * torch.randn_like(parameter)
+            parameter.copy_(noise if parameter.ndim > 1 else parameter + noise)
+    subject = Subject(model, None, "tiny")
+    with subject.in_precision(torch.float64):
+        yield subject
 
 
 def _left(subject: Subject, asked: Prompts, form: Form, shift: int = 0, gain: bool = True) -> list[Residual]:
@@ -79,14 +86,23 @@ def prompt_as_patches(seed: int) -> dict[str, float]:
     """
     with widened(seed) as subject:
         asked = prompts(seed)
-        found = {f"form {form}": _largest(_left(subject, asked, form)) for form in ("A", "B", "C")}
+        found = {f"form {form}": _largest(_left(subject, asked, form)) for form in FORMS}
         other = _left(subject, asked, "C", shift=1)
         return found | {"another query": min(one.logits / one.gap for one in other)}
 
 
+def patches_by_family(seed: int) -> dict[str, float]:
+    """The same in every family that the papers speak of: the largest that any form leaves (D behind a norm)."""
+    found = {}
+    for title, family in FAMILIES.items():
+        with widened(seed, family) as subject:
+            found[title] = max(_largest(_left(subject, prompts(seed), form)) for form in FORMS)
+    return found
+
+
 def patches_behind_norms(seed: int) -> dict[str, float]:
     """The same where a norm stands behind the MLP (Gemma 3): its gain has to be patched, too."""
-    with widened(seed, normed=True) as subject:
+    with widened(seed, "gemma3_text") as subject:
         asked = prompts(seed)
         kept = _left(subject, asked, "C", gain=False)
         return {

@@ -16,7 +16,7 @@ from iclgd.prompts import Demo, Prompts
 
 @dataclass(frozen=True)
 class Filler(Null):
-    """As many tokens as the demonstrations have, drawn from their own tokens in random order: only position is left."""
+    """As many tokens as the demonstrations have, their own in random order: position is left, and which words."""
 
     title: ClassVar[str] = "reading filler of the same length"
     drawn: ClassVar[bool] = False

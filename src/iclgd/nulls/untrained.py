@@ -1,6 +1,6 @@
 """Nulls that learn nothing: random directions, the papers' uniform numbers, another query's update, weight noise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -11,9 +11,12 @@ from torch import Tensor
 from iclgd.bench import Bench, Run
 from iclgd.errors import Refusal
 from iclgd.learners import Learner
+from iclgd.learners.together import Trained
 from iclgd.metrics.compared import Compared
 from iclgd.metrics.nulls import isotropic, isotropic_maps, other_query, other_query_maps, uniform
-from iclgd.models.traces import Predictor, Trace
+from iclgd.models.changes import Change
+from iclgd.models.layout import Slot
+from iclgd.models.traces import Trace
 from iclgd.noise import normal
 from iclgd.nulls import Null
 from iclgd.prompts import POSITIONS
@@ -91,10 +94,17 @@ class WeightNoise(Null):
         part = getattr(learner, "trains", None)
         if part is None or not run.change:
             raise Refusal("the learner does not say which weights it changes.")
-        with bench.subject.training(part) as slots:
-            for place, (slot, (_, added)) in enumerate(zip(slots, run.change, strict=True)):
-                shape, device = slot.parameter.shape, slot.parameter.device
-                noise = slot.restrict(normal(shape, bench.seed * len(slots) + place, device).float())
-                slot.descend(noise * (added.norm().to(device) / noise.norm()), -1.0)
-            predictor = Predictor(bench.subject, bench.subject.encode(bench.prompts.bos))
+        weights = self.weights(bench.subject.layout.slots(part), run.change, bench.seed)
+        made = Trained(bench.subject, part, bench.prompts.bos, run.training, weights)  # type: ignore[arg-type]  # handed on
+        with made.installed() as predictor:
             return predictor.trace(bench.prompts, bench.batch, partial(bench.progress, "weight noise"))
+
+    def weights(self, slots: Sequence[Slot], change: Change, seed: int) -> list[Tensor]:
+        """In float32 or better, as the learner's own are: in bfloat16 changes as small as its would be rounded away."""
+        found = []
+        for place, (slot, (_, added)) in enumerate(zip(slots, change, strict=True)):
+            own = slot.parameter.detach()
+            noise = slot.restrict(normal(own.shape, seed * len(slots) + place, own.device).float())
+            scaled = noise * (added.norm().to(own.device) / noise.norm())
+            found.append(own.to(torch.promote_types(own.dtype, torch.float32)) + scaled)
+        return found

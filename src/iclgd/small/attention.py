@@ -45,10 +45,22 @@ def tokens(
     start: Float[Tensor, "*#batch dy dx"] | None = None,
 ) -> Float[Tensor, "*batch token dim"]:
     """Demonstrations, then queries whose label slot holds −W₀ x_q."""
+    return torch.cat([shown(x, y), asked(query, y.shape[-1], start)], -2)
+
+
+def shown(x: Float[Tensor, "*batch demo dx"], y: Float[Tensor, "*batch demo dy"]) -> Float[Tensor, "*batch demo dim"]:
+    """The demonstrations' tokens."""
     if x.shape[-2] == 0:
         raise Refusal("attention needs at least one demonstration to attend to; give some.")
-    slot = query.new_zeros(*query.shape[:-1], y.shape[-1]) if start is None else -query @ start.mT
-    return torch.cat([torch.cat([x, y], -1), torch.cat([query, slot], -1)], -2)
+    return torch.cat([x, y], -1)
+
+
+def asked(
+    query: Float[Tensor, "*batch query dx"], dy: int, start: Float[Tensor, "*#batch dy dx"] | None = None
+) -> Float[Tensor, "*batch query dim"]:
+    """The queries' tokens."""
+    slot = query.new_zeros(*query.shape[:-1], dy) if start is None else -query @ start.mT
+    return torch.cat([query, slot], -1)
 
 
 def attend(
@@ -95,6 +107,17 @@ def answer(state: Tokens, demos: int, dy: int) -> Float[Tensor, "*batch query dy
 def moment(context: Float[Tensor, "*batch demo dim"]) -> Float[Tensor, "*batch dim dim"]:
     """C = (1/N) Σ e_i e_iᵀ: all that linear attention ever sees of the demonstrations."""
     return context.mT @ context / context.shape[-2]
+
+
+def read_once(
+    context: Float[Tensor, "*batch demo dim"], query: Float[Tensor, "*batch query dim"], weights: Weights
+) -> Float[Tensor, "*batch query dim"]:
+    """One layer of linear attention on the queries: two products with the demonstrations, cheaper than their moment."""
+    qk, pv = (part[0] for part in weights)
+    asks = (query @ qk.flatten(0, 1).mT).unflatten(-1, qk.shape[:2]).flatten(-3, -2)  # [*batch, query head, dim]
+    reads = asks @ context.mT @ context / context.shape[-2]
+    reads = reads.unflatten(-2, (query.shape[-2], qk.shape[0])).flatten(-2)  # [*batch, query, head dim]
+    return query + reads @ pv.mT.flatten(0, 1)
 
 
 def query_states(

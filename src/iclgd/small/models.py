@@ -78,8 +78,12 @@ class Transformer:
     def states(self, params: Params, episodes: Episodes) -> list[Float[Tensor, "*batch query dim"]]:
         """The query tokens before the first layer and after each.
 
-        Linear attention takes the second moment of the demonstrations instead of their tokens.
+        Linear attention takes the second moment of the demonstrations instead of their tokens, where they change
+        from layer to layer.
         """
+        if self.attention == "linear" and not self.width:
+            context = attention.shown(episodes.x, episodes.y)
+            return self._linear(params, context, attention.asked(episodes.query, self.dy))
         demos = episodes.x.shape[-2]
         state = attention.tokens(episodes.x, episodes.y, episodes.query)
         if self.width:
@@ -87,12 +91,17 @@ class Transformer:
         if self.attention in RULES:
             own = {name: params[name] for name in ("key", "query", "pv", *RULES[self.attention].gates)}
             return fast.states(state, demos, own, self.layers, self.attention)
-        weights = Weights(params["qk"], params["pv"])
         if self.attention == "linear":
-            context, query = state[..., :demos, :], state[..., demos:, :]
-            return attention.query_states(attention.moment(context), query, weights, self.layers)
+            return self._linear(params, state[..., :demos, :], state[..., demos:, :])
+        weights = Weights(params["qk"], params["pv"])
         every = attention.states(state, demos, weights, self.layers, self.attention)
         return [state[..., demos:, :] for state in every]
+
+    def _linear(self, params: Params, context: Tensor, query: Tensor) -> list[Float[Tensor, "*batch query dim"]]:
+        weights = Weights(params["qk"], params["pv"])
+        if self.layers == 1:
+            return [query, attention.read_once(context, query, weights)]
+        return attention.query_states(attention.moment(context), query, weights, self.layers)
 
     def moment_loss(self, params: Params, episodes: Moments) -> Float[Tensor, ""]:
         """The loss of linear attention on tokens of which only the second moment was drawn."""

@@ -1,6 +1,7 @@
 """Where training episodes come from: a generator of its own for every purpose, and batches by step for many members."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
@@ -22,18 +23,24 @@ def stream(
     """Batches by step for members, each a seed and what it draws from.
 
     A member's data depend on its seed and the step, not on who trains beside it. ``ahead`` steps are drawn in one call
-    and held.
+    and held; while they are used, a thread draws the next.
     """
-    held: dict[int, list[Drawn]] = {}
+    thread = ThreadPoolExecutor(1)
+    held: dict[int, Future[list[Drawn]]] = {}
+
+    def block_of(block: int) -> list[Drawn]:
+        drawn = [draw(batch * ahead, generator(TRAINING, seed, block)) for seed, draw in members]
+        kind = type(drawn[0])
+        return [kind(*map(torch.stack, zip(*part, strict=True))) for part in _chunks(drawn, ahead)]
 
     def at(step: int) -> Drawn:
-        block = step // ahead
-        if block not in held:
-            held.clear()
-            drawn = [draw(batch * ahead, generator(TRAINING, seed, block)) for seed, draw in members]
-            kind = type(drawn[0])
-            held[block] = [kind(*map(torch.stack, zip(*part, strict=True))) for part in _chunks(drawn, ahead)]
-        return held[block][step % ahead]
+        used = step // ahead
+        for block in set(held) - {used, used + 1}:
+            del held[block]
+        for block in (used, used + 1):
+            if block not in held:
+                held[block] = thread.submit(block_of, block)
+        return held[used].result()[step % ahead]
 
     return at
 

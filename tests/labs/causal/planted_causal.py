@@ -41,7 +41,8 @@ class Plant:
         seed = int(cell.labels["seed"])
         facts = {"demonstrations": 8, "queries": QUERIES, "layers": LAYERS, "heads": HEADS}
         facts["diverged"] = "the loss rose" if self.diverged else None
-        found = self._swaps(seed) if cell.labels["part"] == "swaps" else self._heads(cell, seed)
+        parts = {"swaps": self._swaps, "exchanged": self._exchanged}
+        found = parts[part](seed) if (part := str(cell.labels["part"])) in parts else self._heads(cell, seed)
         return Result(facts, [array(ANSWERS, "query", quantity="answers"), *found])
 
     def _between(self, into: str, source: str, share: float, seed: int) -> np.ndarray:
@@ -72,6 +73,20 @@ class Plant:
             found = [self._between("zero-shot", "gd", x, seed) for x in shares]
             labels = {"source": "gd", "into": "zero-shot", "site": "heads"} | ({"null": null} if null else {})
             values = np.array(found).reshape(LAYERS, HEADS, QUERIES, 2)
+            yield array(values, "layer", "head", "query", "label", quantity="scores", **labels)
+
+    def _exchanged(self, seed: int):
+        """Reading's heads carry twice as much in the finetuned model as in the zero-shot run; its own the reverse."""
+        for run in ("icl", "gd"):
+            if run != "gd" or not self.diverged:
+                yield scores(margins(self.at[run], seed), run=run)
+        if self.diverged:
+            return
+        heads = np.arange(LAYERS * HEADS) / 100
+        for source, into, shares in (("icl", "gd", 2 * heads), ("gd", "icl", heads[::-1])):
+            found = [self._between(into, source, x, seed) for x in shares]
+            values = np.array(found).reshape(LAYERS, HEADS, QUERIES, 2)
+            labels = {"source": source, "into": into, "site": "heads"}
             yield array(values, "layer", "head", "query", "label", quantity="scores", **labels)
 
     def _heads(self, cell: Cell, seed: int):

@@ -164,7 +164,7 @@ def test_families_that_keep_their_values_have_two_scores(tasks):
 
 def test_answers_without_heads_are_those_of_the_ablated_model(tasks, of_heads):
     subject = tiny_subject("llama")
-    ground, other = ground_of(subject, tasks), asked(tasks).cells()[1].spec
+    ground, other = ground_of(subject, tasks), asked(tasks).cells()[-1].spec
     episode = Tools().episode(other.other, other.episode)
     mean = mean_outputs(subject, build_prompts(subject.tokenizer, episode, PromptSpec(), None).context)
     (places,) = of_heads.select(quantity="heads", score="induction", draw=None)
@@ -192,3 +192,13 @@ def test_a_head_s_dual_step_is_of_demonstrations_without_bos_and_the_mean_over_q
     (found,) = of_heads.select(quantity="head score", score="dual step")
     np.testing.assert_allclose(found.values, mean(places >= 1), atol=1e-5)
     assert np.abs(found.values - mean(places >= 0).numpy()).max() > 1e-3
+
+
+def test_a_cell_of_heads_has_the_runs_that_its_shares_are_of(tasks, of_heads):
+    ground = ground_of(tiny_subject("llama"), tasks)
+    for run in ("zero-shot", "icl"):
+        np.testing.assert_allclose(scores(of_heads, run=run), ground.read(run)[1].scores, atol=1e-5)
+        for score in ("function vector", "induction", "dual step"):
+            assert np.abs(scores(of_heads, run=run, score=score) - scores(of_heads, run=run)).max() > 1e-4
+    (answers,) = of_heads.select(quantity="answers")
+    assert answers.values.tolist() == list(ground.prompts.answers)

@@ -154,9 +154,9 @@ def test_training_that_diverges_leaves_reading_and_a_fact(tasks):
 
 
 def test_the_other_task_is_part_of_the_identity_of_heads_alone(tasks, tmp_path):
-    swapped, heads = asked(tasks).cells()
+    swapped, exchanged, heads = asked(tasks).cells()
     tools = Tools()
-    assert set(identity(swapped, tools)) == {"weights", "episode"}
+    assert set(identity(swapped, tools)) == set(identity(exchanged, tools)) == {"weights", "episode"}
     another = heads.spec.model_copy(update={"other": str(little_task(tmp_path, "theirs", ("Word", "Group")))})
     one, two = identity(heads, tools), identity(Cell("causal", another, heads.labels), tools)
     assert (one["episode"], one["weights"]) == (two["episode"], two["weights"])

@@ -34,6 +34,6 @@ def planted(plant: Plant, facts: Mapping[str, Any] | None = None, **fields: Any)
     cells = spec.cells()
     results = {}
     for place, cell in enumerate(cells):
-        shown = {"demonstrations": spec.k, "queries": QUERIES, "labels": ["a", "b"]}
+        shown = {"demonstrations": spec.k, "demonstrations_dropped": 0, "queries": QUERIES, "labels": ["a", "b"]}
         results[str(place)] = Result({**shown, **(facts or {})}, plant(cell, np.random.default_rng(place)))
     return Comparison(Study("compare", spec, cells, list(results), results))

@@ -3,12 +3,15 @@
 import math
 
 import pytest
+import torch
+from tokenizers.normalizers import Lowercase
 
 from iclgd.calls import in_memory
 from iclgd.labs.compare.run import identity
 from iclgd.labs.compare.tables import _above_base
 from iclgd.metrics.differences import Difference
 from iclgd.metrics.estimates import Estimate
+from iclgd.spec import ModelSpec
 from iclgd.tools import Tools
 from little import little_cell, little_task
 from tiny import tiny_model, tiny_tokenizer
@@ -38,6 +41,35 @@ def test_a_model_in_memory_is_named_by_its_configuration_too():
     assert in_memory((model, tokenizer))[0] == before
     model.config.rms_norm_eps *= 2
     assert in_memory((model, tokenizer))[0] != before
+
+
+def test_a_model_in_memory_is_named_by_its_tables_too():
+    """Casting a model rounds its rotary tables, which loading it in that format does not: other numbers."""
+    model, tokenizer = tiny_model("llama"), tiny_tokenizer()
+    before = in_memory((model, tokenizer))[0]
+    tables = model.model.rotary_emb
+    tables.inv_freq = tables.inv_freq.bfloat16().float()
+    assert in_memory((model, tokenizer))[0] != before
+
+
+def test_a_model_in_memory_is_named_by_how_its_tokenizer_splits_too():
+    model, (one, two) = tiny_model("llama"), (tiny_tokenizer(), tiny_tokenizer())
+    two.backend_tokenizer.normalizer = Lowercase()
+    assert repr(one) == repr(two)
+    assert one("A b")["input_ids"] != two("A b")["input_ids"]
+    assert in_memory((model, one))[0] != in_memory((model, two))[0]
+    assert in_memory((model, one))[0] == in_memory((model, tiny_tokenizer()))[0]
+
+
+def test_products_of_a_model_in_memory_are_as_precise_as_the_key_says():
+    name, subject = in_memory((tiny_model("llama"), tiny_tokenizer()))
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        Tools(subjects={name: subject}).subject(ModelSpec(name=name))
+        assert torch.get_float32_matmul_precision() == "highest"
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @pytest.mark.parametrize(("seeds", "shown"), [(2, False), (4, False), (5, True)])

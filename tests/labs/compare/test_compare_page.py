@@ -151,6 +151,41 @@ def test_a_null_that_some_draws_lack_is_not_one_to_be_above():
     assert "is not shown to be alike in reading and training" in answer(planted(plant, **FIELDS))
 
 
+def test_an_untrained_model_that_diverged_in_some_draws_is_not_one_to_be_above():
+    whole = world()
+
+    def plant(cell: Cell, random: np.random.Generator):
+        lost = (cell.labels["init"], cell.labels.get("seed")) == ("random", 3)
+        return [] if lost else whole(cell, random)
+
+    said = answer(planted(plant, **FIELDS))
+    assert "SimAOU of whole updates is not shown above its nearest rival" in said
+    assert "a model with random weights .1" in said
+
+
+def test_labels_are_not_shown_to_be_learned_where_training_on_wrong_ones_diverged_in_some_draws():
+    whole = world()
+
+    def plant(cell: Cell, random: np.random.Generator):
+        lost = cell.labels.get("seed") == 3 and "learner" in cell.labels
+        return [one for one in whole(cell, random) if not (lost and one.labels.get("null") == "wrong-labels")]
+
+    assert "Training is not shown to learn the labels or their frequencies." in answer(planted(plant, **FIELDS))
+
+
+def test_only_as_many_demonstrations_of_every_class_leave_nothing_to_learn_but_the_labels():
+    """Nine demonstrations of two classes are five and four, which wrong labels turn into four and five."""
+    assert "Training learned the labels." in answer(planted(world(), **FIELDS, balanced=True))
+    assert "the labels or their frequencies" in answer(planted(world(), **FIELDS, balanced=True, k=9))
+    dropped = planted(world(), facts={"demonstrations_dropped": 2}, **FIELDS, balanced=True)
+    assert "the labels or their frequencies" in answer(dropped)
+
+
+def test_one_draw_of_each_of_several_tasks_decides_what_tasks_decide():
+    said = answer(planted(world(), **{**FIELDS, "seeds": 1, "task": "sentiment,kinds,continents,sst2"}))
+    assert said.startswith("What labels change is more alike in reading and training than in every null that was run")
+
+
 def test_a_negative_contrast_is_not_alike_however_low_its_nulls_are():
     assert "is not shown to be alike" in answer(planted(world(contrast=-0.2, null=-0.4), **FIELDS))
 

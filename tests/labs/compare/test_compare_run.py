@@ -169,3 +169,17 @@ def test_where_memory_ran_out_batches_are_half_of_the_usual_ones_or_of_those_ask
     monkeypatch.setattr(tools, "subject", lambda _spec: subject)
     spec = little_cell(task, "gd").spec.model_copy(update={"batch_tokens": asked})
     assert run.bench_of(spec, tools).batch == batch
+
+
+def test_the_contrast_stands_beside_that_of_every_null_that_has_one(subject, task):
+    """Of nulls whose training ended well; labels' share is a share of reading's update, and no likeness."""
+    nulls = ("random", "uniform", "other-query", "other-demos", "wrong-labels")
+    found = little_result(subject, little_cell(task, "gd:rate=0.1", nulls=nulls, contrast=True))
+    contrasts = {name for name, metric in run.metrics_of(little_cell(task).spec).items() if metric.contrast}
+    beside = {(one.labels["metric"], one.labels.get("null")) for one in found.arrays if "metric" in one.labels}
+    assert {name for name, null in beside if null is None and name in contrasts} == contrasts
+    for null in ("random", "other-query", "other-demos"):
+        assert {name for name, other in beside if other == null and name in contrasts} == contrasts - {"label-share"}
+    assert not {null for name, null in beside if name in contrasts} & {"uniform", "wrong-labels"}
+    own, null = (found.select(metric="contrast-AOU", null=one)[0].values for one in (None, "other-query"))
+    assert np.abs(own - null).max() > 1e-3

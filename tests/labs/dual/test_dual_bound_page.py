@@ -109,3 +109,7 @@ def test_the_picture_has_bound_and_gap_of_both_splits_with_their_range_over_head
     assert data["low"] == pytest.approx([40, 41, 20, 20, 2, 3, 0, -1])
     assert data["high"] == pytest.approx([40, 41, 20, 21, 2, 3, 0, 0])
     assert page(study(counts=(1,))).picture is None
+
+
+def test_the_terminal_shows_both_splits_unasked() -> None:
+    assert [section.brief for section in page(study()).sections] == [True, True]

@@ -195,3 +195,7 @@ def test_figures_show_the_quantities_that_they_name() -> None:
 
 def test_what_the_terminal_shows_fits_a_hundred_columns() -> None:
     assert max(len(line) for line in page(study()).text(width=100).splitlines()) <= 100
+
+
+def test_the_terminal_shows_the_step_and_the_demonstrations_unasked() -> None:
+    assert [section.title for section in page(study()).sections if section.brief] == ["The step", "Demonstrations"]

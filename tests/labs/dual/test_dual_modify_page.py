@@ -111,3 +111,7 @@ def test_a_share_has_wilsons_interval() -> None:
 @pytest.mark.parametrize("low, high, sign", [(0.1, 0.2, 1), (-0.2, -0.1, -1), (-0.1, 0.1, 0), (np.nan, np.nan, 0)])
 def test_a_direction_is_that_of_the_whole_interval(low: float, high: float, sign: int) -> None:
     assert direction(Number(0.15, low, high)) == sign
+
+
+def test_the_terminal_shows_the_answers_unasked() -> None:
+    assert [section.brief for section in page(study({}, "plain")).sections] == [True]

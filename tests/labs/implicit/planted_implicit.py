@@ -124,6 +124,18 @@ class Plant:
         return Result({**facts, "narrow": [], "layers": LAYERS}, arrays)
 
 
+class Diverges(Plant):
+    """Training at some rates, in some draws."""
+
+    def __init__(self, *where: tuple[float, int]):
+        super().__init__()
+        self.where = where
+
+    def _trained(self, cell):
+        self.diverged = (cell.labels["rate"], cell.labels["seed"]) in self.where
+        return super()._trained(cell)
+
+
 def scores(values: np.ndarray, **labels: Any) -> Array:
     return array(values, "query", "label", quantity="scores", **labels)
 

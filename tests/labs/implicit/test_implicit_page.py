@@ -213,3 +213,20 @@ def test_a_page_without_exact_cells_or_controls_is_still_a_page():
     view = planted(init="trained")
     assert page(view.study).text(full=True)
     assert "random weights" not in page(view.study).answer
+
+
+def test_task_by_task_the_matrix_is_held_against_one_answer_for_all_queries():
+    """On kinds reading says the same of every query, so that one answer is reading and forgetting brings all of it."""
+
+    class Unlike(Plant):
+        def _static(self, cell):
+            self.base = -1.0 if cell.labels["task"] == "kinds" else 0.0
+            return super()._static(cell)
+
+    table = tables.by_task(planted(Unlike(), task=("sentiment", "kinds"), seeds=2))
+    assert row(table, "sentiment, missed")[1:4] == [".56 [.56 .56]", "1.00 [1.00 1.00]", "-.44 [-.44 -.44]"]
+    assert row(table, "kinds, missed")[1:4] == [".56 [.56 .56]", ".00 [.00 .00]", ".56 [.56 .56]"]
+    assert row(table, "sentiment, recovered")[1:4] == [".25 [.25 .25]", ".00 [.00 .00]", ".25 [.25 .25]"]
+    assert row(table, "kinds, recovered")[1:4] == [".25 [.25 .25]", "1.00 [1.00 1.00]", "-.75 [-.75 -.75]"]
+    assert [line[5] for line in table.texts()] == ["below", "above", "above", "below"]
+    assert {line[5] for line in tables.by_task(planted(Unlike(), task=("sentiment", "kinds"))).texts()} == {"undecided"}

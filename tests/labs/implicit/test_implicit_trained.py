@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planted_implicit import Plant, planted, row
+from planted_implicit import Diverges, Plant, planted, row
 
 from iclgd.labs.implicit import tables
 from iclgd.labs.implicit.against import Against
@@ -43,18 +43,6 @@ def test_of_several_rates_the_most_alike_is_taken_and_that_is_said():
     assert said.startswith("Finetuning the same matrices at 0.5 (of 3 rates the most alike) makes a change")
 
 
-class Diverges(Plant):
-    """Training at some rates, in some draws."""
-
-    def __init__(self, *where: tuple[float, int]):
-        super().__init__()
-        self.where = where
-
-    def _trained(self, cell):
-        self.diverged = (cell.labels["rate"], cell.labels["seed"]) in self.where
-        return super()._trained(cell)
-
-
 def test_a_rate_at_which_a_draw_diverged_is_not_chosen_where_there_is_another():
     """Cosines grow with the rate: .5 would be the most alike."""
     view = planted(Diverges((0.5, 1)), rates=(0.01, 0.5, 0.1), seeds=3)
@@ -74,19 +62,32 @@ def test_where_draws_diverged_at_every_rate_the_answer_says_how_many_at_the_one_
     assert "calibration queries (1 of 3 draws, where it diverged at every rate, are left out): " in Against(view).said()
 
 
+class Noisy(Plant):
+    """Nulls that vary from draw to draw, and less the larger the rate."""
+
+    def __call__(self, cell):
+        found = super().__call__(cell)
+        return type(found)(found.facts, [_moved(one, cell) if "null" in one.labels else one for one in found.arrays])
+
+
+class Noisily(Noisy, Diverges):
+    """Both."""
+
+
+def _moved(one, cell):
+    if one.labels["quantity"] not in ("cosine", "contrast"):
+        return one
+    noise = np.random.default_rng([cell.labels["seed"], len(one.values)]).random(one.values.shape)
+    return replace(one, values=one.values + 1e-5 / cell.labels["rate"] * noise)
+
+
 def test_a_null_of_which_one_draw_is_left_has_no_p_value_and_no_place_among_the_others():
-    class Lone(Plant):
+    class Lone(Noisy):
         def __call__(self, cell):
             found = super().__call__(cell)
             rest = cell.labels.get("seed") != 0
             kept = [one for one in found.arrays if not (rest and one.labels.get("null") == "other task")]
-            return type(found)(found.facts, [_moved(one, cell) if "null" in one.labels else one for one in kept])
-
-    def _moved(one, cell):
-        if one.labels["quantity"] not in ("cosine", "contrast"):
-            return one
-        noise = np.random.default_rng([cell.labels["seed"], len(one.values)]).random(one.values.shape)
-        return replace(one, values=one.values + 1e-3 * noise)
+            return type(found)(found.facts, kept)
 
     found = Beside(planted(Lone(), seeds=3, init="trained"))
     lone = found.differences["cosine", "own", NULLS["other task"]]
@@ -160,6 +161,24 @@ def test_differences_to_nulls_are_of_the_most_alike_rate_and_corrected_together(
     assert [line[0] for line in found.table().texts()][:2] == [
         "one matrix − trained on wrong labels", "one matrix − trained on shuffled labels",
     ]  # fmt: skip
+
+
+def test_p_values_beside_nulls_are_corrected_for_the_rates_that_were_not_chosen_too():
+    found = Beside(planted(Noisy(), seeds=3, init="trained", rates=(0.01, 0.5, 0.1)))
+    known = found.differences.values()
+    least = min(known, key=lambda one: one.p)
+    assert least.p > 0
+    assert (found.rate, least.corrected) == (0.5, pytest.approx(3 * len(known) * least.p))
+
+
+def test_a_rate_that_could_not_be_chosen_is_no_part_of_the_correction():
+    one, two = (
+        Beside(planted(Noisily(*where), seeds=3, init="trained", rates=(0.01, 0.5))).differences.values()
+        for where in ((), ((0.01, 0),))
+    )
+    least = [min((one for one in found if one.p > 0), key=lambda one: one.p) for found in (one, two)]
+    assert least[0].p == least[1].p
+    assert least[0].corrected == pytest.approx(2 * least[1].corrected)
 
 
 def test_one_draw_is_above_no_null():

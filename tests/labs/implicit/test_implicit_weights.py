@@ -14,6 +14,7 @@ from iclgd.labs.implicit.weights import (
     overlap,
     own_contrasts,
     own_cosines,
+    own_overlap,
 )
 from iclgd.models.added import Outer
 from iclgd.models.subject import Subject
@@ -64,8 +65,10 @@ def test_directions_of_a_large_matrix_are_those_of_its_whole_decomposition():
 
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
 def test_the_largest_singular_value_is_that_of_the_matrix(shape):
-    a = normal(*shape)
-    assert largest(a) == pytest.approx(float(torch.linalg.svdvals(a)[0]), rel=1e-12)
+    for scale in (1.0, 1e-3):
+        a = scale * normal(*shape)
+        assert largest(a) == pytest.approx(float(torch.linalg.svdvals(a)[0]), rel=1e-12)
+    assert largest(torch.zeros(shape)) == 0
 
 
 def test_overlap_is_one_for_the_same_space_none_for_another_and_chance_for_random_ones():
@@ -76,6 +79,18 @@ def test_overlap_is_one_for_the_same_space_none_for_another_and_chance_for_rando
     assert shared(one, two, 2) == pytest.approx((0, 0), abs=1e-12)
     found = torch.tensor([shared(normal(6, 9, seed=i), normal(6, 9, seed=500 + i), 2) for i in range(200)])
     assert found.mean(0).tolist() == pytest.approx([2 / 6, 2 / 9], abs=0.02)
+
+
+def test_a_space_of_fewer_directions_than_asked_for_is_shared_as_far_as_it_goes():
+    one, two = (torch.eye(6, dtype=torch.float64)[:, i : i + 1] for i in (0, 1))
+    assert overlap((one, one), (one, two), 3) == (1, 0)
+
+
+def test_own_patches_are_in_a_space_as_far_as_their_one_direction_is():
+    left, right = torch.eye(4, dtype=torch.float64), torch.eye(5, dtype=torch.float64)
+    own = Outer(torch.stack([left[0] + left[1], left[3]]), torch.stack([right[0], 3 * right[1] - 4 * right[2]]))
+    assert own_overlap(own, (left, right[:, :4]), 1) == pytest.approx((0.25, 0.5))
+    assert own_overlap(own, (left, right[:, :4]), 2) == pytest.approx((0.5, (1 + 0.36) / 2))
 
 
 def test_the_best_step_leaves_nothing_along_the_other():

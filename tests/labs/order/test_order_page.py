@@ -141,3 +141,9 @@ def test_a_spread_that_is_rounding_is_shown_by_its_size():
     assert str(over_rounding(np.full((1, 2, 3), 3e-5))) == "3e-05"
     assert str(over_rounding(np.full((1, 2, 3), 0.0))) == ".000 [.000 .000]"
     assert str(over_rounding(np.full((1, 2, 3), 0.25))).startswith(".250")
+
+
+def test_every_table_is_shown_on_the_terminal_without_being_asked_for():
+    assert [(one.title, one.brief) for one in known().page.sections] == [
+        ("Orders", True), ("Next tokens", True), ("Anchors", True),
+    ]  # fmt: skip

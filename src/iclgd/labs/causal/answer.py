@@ -6,10 +6,10 @@ from iclgd.labs.causal.beside import Beside
 from iclgd.labs.causal.heads import Heads
 from iclgd.labs.causal.tables import NULLS, foremost, shown
 from iclgd.labs.causal.view import View, mean
-from iclgd.metrics.differences import difference, holm
-from iclgd.metrics.estimates import Estimate
+from iclgd.metrics.differences import difference, differences, holm, over_draws
 
 HALF = 0.5
+Shares = np.ndarray  # (task, seed, query, layer)
 
 
 def answer(view: View) -> str:
@@ -29,17 +29,20 @@ def reading(view: View) -> str:
     )
     layer, most = best
     return (
-        f"{_alone(most)} what reading does to the label margins: attention of layer {layer} of "
+        f"{_alone(single)} what reading does to the label margins: attention of layer {layer} of "
         f"{single.shape[-1] - 1}, the foremost and chosen after the fact, carries {shown(most)}. Another query's "
         f"update in all layers carries {shown(null)}, a random one as long {shown(noise)}."
     )
 
 
-def _alone(most: Estimate) -> str:
-    """Whether one layer carries half, no surer than the interval."""
-    if most.kind not in ("draws", "tasks") or most.low < HALF <= most.high:  # one draw decides nothing
-        return "No single layer is shown to carry half of"
-    return "One layer carries half or more of" if most.low >= HALF else "No single layer carries half of"
+def _alone(single: Shares) -> str:
+    """Whether some layer carries half: shown for one of them, corrected for all (Holm), or against every one."""
+    apart = [over_draws(one) for one in differences(single, np.full_like(single, HALF))]
+    if all(one.verdict == "below" for one in apart):
+        return "No single layer carries half of"
+    if any(one.verdict == "above" for one in holm(apart)):
+        return "One layer carries half or more of"
+    return "No single layer is shown to carry half of"
 
 
 def trained(view: View) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from iclgd.labs.causal.view import View, mean
-from iclgd.metrics.differences import Difference, difference, holm, over_draws
+from iclgd.metrics.differences import Difference, difference, holm, nearest, over_draws
 from iclgd.report.numbers import Number
 
 Values = np.ndarray  # (task, seed, query or one)
@@ -61,10 +61,9 @@ class Beside:
         assert self.rate is not None
         apart = {title: one for (rate, title), one in self.differences.items() if rate == self.rate}
         given = {title: mean(self.nulls[self.rate][title]) for title in apart}
-        level = {title: one for title, one in given.items() if apart[title].verdict != "above"}
-        if not given:
+        found = nearest(apart, given)
+        if found is None:
             return "beside no null"
-        nearest = max(level or given, key=lambda title: given[title].mean)
-        than = "not shown to be more than" if level else "more than"
-        shown = Number(given[nearest].mean, given[nearest].low, given[nearest].high, 2)
-        return f"{than} the {shown} of the nearest null, {nearest}"
+        title, above = found
+        shown = Number(given[title].mean, given[title].low, given[title].high, 2)
+        return f"{'more than' if above else 'not shown to be more than'} the {shown} of the nearest null, {title}"

@@ -10,7 +10,7 @@ from scipy import stats
 
 from iclgd.labs.causal.beside import Beside
 from iclgd.labs.causal.tables import NULLS, shown
-from iclgd.labs.causal.view import View, mean, shares_of
+from iclgd.labs.causal.view import HeadRuns, View, mean, shares_of
 from iclgd.metrics.margins import over_episodes
 from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
@@ -54,14 +54,7 @@ class Heads:
     def together(self, rate: float | None = None, null: str | None = None) -> np.ndarray:
         """The sum of what the foremost heads carry: chosen on every other query, measured on the rest."""
 
-        def of_episode(task: str, seed: int) -> np.ndarray | None:
-            runs = self.view.head_runs(task, seed, rate, null)
-            chosen, measured = (shares_of(runs, queries) for queries in (CHOSEN_ON, MEASURED_ON))
-            if chosen is None or measured is None:
-                return None
-            return np.array([measured[foremost(chosen, self.view.spec.heads)].sum()])
-
-        return over_episodes(self.view.spec.task, self.view.spec.seeds, of_episode)
+        return carried_together(self.view, lambda task, seed: self.view.head_runs(task, seed, rate, null))
 
     @cached_property
     def beside(self) -> Beside:
@@ -112,6 +105,19 @@ class Heads:
             f"Over single heads, what training{found.chosen()} carries of its effect and reading of its own have a "
             f"rank correlation of {shown(mean(found.own[found.rate]))}, {found.said()}."
         )
+
+
+def carried_together(view: View, runs: Callable[[str, int], HeadRuns | None]) -> np.ndarray:
+    """The sum of the single shares of the foremost heads, chosen on every other query and measured on the rest."""
+
+    def of_episode(task: str, seed: int) -> np.ndarray | None:
+        found = runs(task, seed)
+        chosen, measured = (shares_of(found, queries) for queries in (CHOSEN_ON, MEASURED_ON))
+        if chosen is None or measured is None:
+            return None
+        return np.array([measured[foremost(chosen, view.spec.heads)].sum()])
+
+    return over_episodes(view.spec.task, view.spec.seeds, of_episode)
 
 
 def foremost(shares: Shares, count: int) -> np.ndarray:

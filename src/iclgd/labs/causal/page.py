@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from iclgd.labs.causal import charts, figures, tables
+from iclgd.labs.causal import charts, exchanged, figures, tables
 from iclgd.labs.causal.answer import answer
 from iclgd.labs.causal.heads import Heads
 from iclgd.labs.causal.view import View
@@ -38,6 +38,13 @@ BOTH = (
     "and nulls (Holm). They carry: the sum of the single shares of the "
     "foremost heads, chosen on every other query and measured on the rest."
 )
+EXCHANGED = (
+    "Single heads put from one run into another: reading's into the finetuned model, which runs on its own weights "
+    "from there on, and that model's into reading, beside both in the zero-shot run. Share: how far label margins go "
+    "from the second run's to the first's; the foremost head is chosen after the fact. Foremost together: the sum of "
+    "the single shares of the {heads} foremost heads, chosen on every other query and measured on the rest. Rank "
+    "correlation: over heads, with what reading's carry into the zero-shot run."
+)
 LISTED = (
     "The heads that carry most of training's effect, in the mean over draws and chosen after the fact; how much of "
     "reading's effect the same outputs carry; and how much of it reading's own output of that head does."
@@ -64,6 +71,7 @@ def page(study: Study) -> Page:
         Section("Heads put in", HEADS, tables.heads(view)),
         Section("Heads of reading and of training", both_note(view), Heads(view).table()),
         Section("Training's heads put in", LISTED, Heads(view).listed()),
+        Section("Heads exchanged", EXCHANGED.format(heads=view.spec.heads), exchanged.table(view)),
     ]
     asked = what(view.spec, study.facts("demonstrations"), study.facts("queries"))
     return Page("What carries it", asked, answer(view), sections)

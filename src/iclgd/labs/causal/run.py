@@ -9,7 +9,7 @@ from torch import Tensor
 from iclgd.lab import Cell
 from iclgd.labs.causal.ground import SWAPS, WHERE, Ground, Run, Seen, other_query, random_update
 from iclgd.labs.causal.sets import ablations, head_scores, put_in
-from iclgd.labs.causal.spec import CausalCell, HeadsCell, SwapCell
+from iclgd.labs.causal.spec import CausalCell, ExchangeCell, HeadsCell, SwapCell
 from iclgd.models.last_token import LastToken
 from iclgd.prompts import build_prompts
 from iclgd.results import Array, Result, array
@@ -33,6 +33,8 @@ def run(cell: Cell, tools: Tools) -> Result:
     facts = {"demonstrations": len(ground.prompts.demos), "queries": len(ground.prompts.queries)}
     if isinstance(spec, SwapCell):
         return _swaps(spec, ground, facts)
+    if isinstance(spec, ExchangeCell):
+        return _exchanged(spec, ground, facts)
     assert isinstance(spec, HeadsCell)
     return _heads(spec, ground, facts, tools)
 
@@ -102,9 +104,32 @@ def _trained_heads(ground: Ground, tuned: Seen) -> Iterator[Array]:
         "random": random_update(ours, theirs, ground.seed, ground.subject.layout.heads),
     }
     for null, one in values.items():
-        found = put_in(ground, f"heads of gd into zero-shot, {null or 'its own'}", one)
+        found = put_in(ground, f"heads of gd into zero-shot, {null or 'its own'}", ground.read("zero-shot")[0], one)
         labels = {"source": "gd", "into": "zero-shot", "site": "heads"} | ({} if null is None else {"null": null})
         yield array(found, "layer", "head", "query", "label", quantity="scores", **labels)
+
+
+def _exchanged(spec: ExchangeCell, ground: Ground, facts: dict[str, Any]) -> Result:
+    """Single heads between reading and the finetuned model: what goes into that model runs on its weights."""
+    ready: dict[str, Ready] = {"icl": ground.read("icl")}
+    arrays: list[Array] = [array(torch.tensor(ground.prompts.answers), "query", quantity="answers")]
+
+    def put(into: str) -> Iterator[Array]:
+        for source, target in spec.exchanged:
+            if target == into:
+                lasts, values = ready[into][0], ready[source][1].heads
+                found = put_in(ground, f"heads of {source} into {into}", lasts, values)
+                labels = {"source": source, "into": into, "site": "heads"}
+                yield array(found, "layer", "head", "query", "label", quantity="scores", **labels)
+
+    with ground.trained(spec.rate) as (training, lasts, seen):
+        if seen is not None:
+            ready["gd"] = (lasts, seen)
+            arrays += put("gd")
+    if "gd" in ready:
+        arrays += put("icl")
+    arrays += [array(seen.scores, "query", "label", quantity="scores", run=name) for name, (_, seen) in ready.items()]
+    return Result({**facts, "diverged": training.diverged}, arrays)
 
 
 def _heads(spec: HeadsCell, ground: Ground, facts: dict[str, Any], tools: Tools) -> Result:
@@ -113,7 +138,7 @@ def _heads(spec: HeadsCell, ground: Ground, facts: dict[str, Any], tools: Tools)
     for run_ in ("zero-shot", "icl"):
         seen = ground.read(run_)[1]
         arrays.append(array(seen.scores, "query", "label", quantity="scores", run=run_))
-    carried = put_in(ground, "heads of icl into zero-shot", ground.read("icl")[1].heads)
+    carried = put_in(ground, "heads of icl into zero-shot", ground.read("zero-shot")[0], ground.read("icl")[1].heads)
     arrays.append(array(carried, "layer", "head", "query", "label", quantity="scores", by="head"))
     found = head_scores(ground)
     arrays += [array(one, "layer", "head", quantity="head score", score=name) for name, one in found.items()]

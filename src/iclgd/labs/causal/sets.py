@@ -1,6 +1,6 @@
-"""Heads by what they score, put into the zero-shot run one by one, and taken out in sets."""
+"""Heads by what they score, put into another run one by one, and taken out in sets."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from torch import Tensor
 from iclgd.labs.causal.ground import Ground
 from iclgd.learners.function_vector import largest, mediation
 from iclgd.models.heads import ablated, dual_step, induction, mean_outputs
-from iclgd.models.last_token import Edits
+from iclgd.models.last_token import Edits, LastToken
 from iclgd.models.traces import Predictor
 from iclgd.prompts import Ids
 
@@ -36,14 +36,14 @@ def head_scores(ground: Ground) -> dict[str, Float[Tensor, "layer head"]]:
 
 
 def put_in(
-    ground: Ground, what: str, values: Float[Tensor, "query layer width"]
+    ground: Ground, what: str, lasts: Sequence[LastToken], values: Float[Tensor, "query layer width"]
 ) -> Float[Tensor, "layer head query label"]:
-    """Label scores of the zero-shot run with one head's output replaced by another run's."""
+    """Label scores of a run with one head's output replaced by another run's."""
     ground.progress(what, 0)
     layers, heads = ground.subject.layout.layers, ground.subject.layout.heads
     each = torch.eye(layers * heads).bool().unflatten(1, (layers, heads))
     found = []
-    for last, value in zip(ground.read("zero-shot")[0], values, strict=True):
+    for last, value in zip(lasts, values, strict=True):
         found.append(ground.of_words(last.edited(Edits("heads", each, value[None]))))
         ground.progress(what, 1)
     return torch.stack(found, 1).unflatten(0, (layers, heads))

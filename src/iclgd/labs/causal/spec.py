@@ -27,6 +27,13 @@ class SwapCell(CausalCell):
     heads: bool = False  # training's heads put into the zero-shot run one by one, too
 
 
+class ExchangeCell(CausalCell):
+    """Heads of reading put into the finetuned model one by one, and of that model into reading."""
+
+    rate: float
+    exchanged: tuple[tuple[str, str], ...] = (("icl", "gd"), ("gd", "icl"))  # from which run into which
+
+
 class HeadsCell(CausalCell):
     """Heads of reading put into the zero-shot run one by one; the foremost ones taken out, beside random ones."""
 
@@ -40,8 +47,9 @@ class CausalSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
 
     At the prompt's last token a layer's attention output, or the residual stream after it, is put from one run into
     another: from reading into the zero-shot run and into the finetuned model, from that model into both others. How
-    much of the first run's label margins comes along? Then the heads that score highest as function-vector heads, as
-    induction heads and by their dual step are taken out, beside random heads of the same layers.
+    much of the first run's label margins comes along? The same with single heads. Then the heads that score highest as
+    function-vector heads, as induction heads and by their dual step are taken out, beside random heads of the same
+    layers.
     """
 
     k: int = option(8, "Number of demonstrations.", ge=2)
@@ -83,6 +91,10 @@ class CausalSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
             for rate in self.rates
         ]
         if first:
+            found += [
+                Cell("causal", ExchangeCell(**base, rate=rate), {**labels, "part": "exchanged", "rate": rate}, group)
+                for rate in self.rates
+            ]
             other = self.other or next(name for name in OTHERS if name != task)
             spec = HeadsCell(**base, other=other, heads=self.heads, sets=self.sets)
             found.append(Cell("causal", spec, {**labels, "part": "heads"}, group))

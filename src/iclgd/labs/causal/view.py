@@ -98,6 +98,13 @@ class View:
         zero = self.scores(**place, run="zero-shot")
         return None if found is None or zero is None or end is None else (found, zero, end)
 
+    def exchanged_runs(self, task: str, seed: int, rate: float, source: str, into: str) -> HeadRuns | None:
+        """The same between reading and the finetuned model: of ``into`` with one head of ``source`` in it."""
+        place = {"init": self.spec.init[0], "task": task, "seed": seed, "part": "exchanged", "rate": rate}
+        found = self.scores(**place, source=source, into=into, site="heads")
+        base, end = (self.scores(**place, run=name) for name in (into, source))
+        return None if found is None or base is None or end is None else (found, base, end)
+
     def head_shares(self, task: str, seed: int) -> np.ndarray | None:
         """How much of reading's effect each head carries into the zero-shot run: (layer, head)."""
         return shares_of(self.head_runs(task, seed))
@@ -163,14 +170,14 @@ class View:
 
 
 def shares_of(runs: HeadRuns | None, queries: slice = ALL) -> np.ndarray | None:
-    """How much of the way from the zero-shot run to another every single head leads: (layer, head).
+    """How much of the way from one run to another every single head of the other leads: (layer, head).
 
     The mean of `recovered` over queries, Σ⟨e', e⟩ / Σ⟨e, e⟩, of all heads at once.
     """
     if runs is None:
         return None
-    found, zero, end = runs
-    wanted, moved = effect(end, zero)[queries], effect(found, zero)[:, :, queries]
+    found, base, end = runs
+    wanted, moved = effect(end, base)[queries], effect(found, base)[:, :, queries]
     whole = (wanted * wanted).sum()
     return (moved * wanted).sum((-2, -1)) / whole if whole > 0 else np.full(found.shape[:2], NAN)
 

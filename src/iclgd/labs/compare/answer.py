@@ -36,7 +36,7 @@ def answer(comparison: Comparison) -> str:
         )
         said.append(f"of several rates this is the one at which {best}")
     said += [f"training diverged in some draws ({', '.join(one.label for one in lost)})"] if lost else []
-    if len(spec.seeds) == 1 and said:
+    if len(spec.seeds) == len(spec.task) == 1 and said:
         said = [f"with 1 seed nothing is decided: {said[0]}", *said[1:]]
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in said)
 
@@ -86,7 +86,8 @@ def _labels(comparison: Comparison, learner: str) -> Judged | None:
 def _learned(comparison: Comparison, learner: str) -> Judged | None:
     """Whether training told right labels from wrong ones at all.
 
-    The rate was chosen by this very number, and there may be many learners: corrected for all of both.
+    The rate was chosen by this very number, and there may be many learners: corrected for all of both. Where training
+    on wrong labels diverged in some draws, those that are left may be a selection.
     """
     found: dict[str, Difference] = {}
     for choice in comparison.spec.trained:
@@ -95,8 +96,10 @@ def _learned(comparison: Comparison, learner: str) -> Judged | None:
     if learner not in found:
         return None
     corrected = dict(zip(found, holm(list(found.values())), strict=True))[learner]
-    labels = "the labels" if comparison.spec.balanced else "the labels or their frequencies"
-    return Judged(f"training {'learned' if corrected.verdict == 'above' else 'is not shown to learn'} {labels}")
+    wrong = {"init": comparison.spec.init[0], "metric": "accuracy", "learner": learner, "null": "wrong-labels"}
+    told = corrected.verdict == "above" and comparison.everywhere(**wrong)
+    labels = "the labels" if comparison.balanced else "the labels or their frequencies"
+    return Judged(f"training {'learned' if told else 'is not shown to learn'} {labels}")
 
 
 def _whole(comparison: Comparison, learner: str) -> Judged | None:
@@ -110,7 +113,7 @@ def _whole(comparison: Comparison, learner: str) -> Judged | None:
     for init in spec.init[1:]:
         base = {"init": spec.init[0], "metric": metric, "learner": learner}
         found = comparison.difference(spec.task, spec.position, base, {**base, "init": init})
-        if found is None or found.verdict != "above":
+        if found is None or found.verdict != "above" or not comparison.everywhere(**{**base, "init": init}):
             level[f"a model with {init} weights"] = comparison.estimate(
                 spec.task, spec.position, **{**base, "init": init}
             )

@@ -92,6 +92,13 @@ class Comparison:
         """In how many seeds a learner's training diverged."""
         return self._diverged.get((init, task, learner), 0)
 
+    @property
+    def balanced(self) -> bool:
+        """Whether every class had as many demonstrations, so that wrong labels have the frequencies of right ones."""
+        facts = [result.facts for _, result in self.study.found()]
+        whole = all(f["demonstrations"] % len(f["labels"]) == 0 and not f["demonstrations_dropped"] for f in facts)
+        return self.spec.balanced and whole
+
     # values
 
     def values(self, tasks: Sequence[str], position: str | None, **labels: str) -> Values:

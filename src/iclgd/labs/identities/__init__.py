@@ -85,6 +85,7 @@ for _module, _names in {
     ),
     "nulls.prompt_identities": (
         "prompt-as-patches",
+        "patches-by-family",
         "patches-behind-norms",
         "generation-with-patches",
         "static-patches",

@@ -7,7 +7,7 @@ import numpy as np
 from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.beside import Beside
 from iclgd.labs.implicit.view import CONSTANT, WHOLE, Values, View, mean, number
-from iclgd.metrics.differences import difference, holm, over_draws
+from iclgd.metrics.differences import difference, holm, nearest, over_draws
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import Number, significant
 
@@ -51,12 +51,13 @@ def static(view: View) -> str:
 
 def _beside(own: Values, nulls: dict[str, Values]) -> str:
     """No stronger than the comparison with the lowest null that it is not shown to be below."""
-    apart = holm([over_draws(difference(own, null)) for null in nulls.values()])
-    level = {title: mean(nulls[title]) for title, one in zip(nulls, apart, strict=True) if one.verdict != "below"}
-    if not level:
-        return "less than every null"
-    nearest = min(level, key=lambda title: level[title].mean)
-    return f"not shown to be less than the {number(level[nearest])} {nearest}"
+    apart = dict(zip(nulls, holm([over_draws(difference(own, null)) for null in nulls.values()]), strict=True))
+    given = {title: mean(values) for title, values in nulls.items()}
+    found = nearest(apart, given, "below")
+    if found is None:
+        return "beside no null"
+    title, below = found
+    return "less than every null" if below else f"not shown to be less than the {number(given[title])} {title}"
 
 
 # by training
@@ -70,9 +71,10 @@ def trained(view: View) -> str:
         return "Finetuning the same matrices diverged at every rate."
     alike = view.cosine(init, "cosine", WHOLE, rate)
     left = mean(view.missing(init, patch="gd", rate=rate, demos="right"))
+    above = beside.nearest is not None and beside.nearest[1]
     return (
         f"Finetuning the same matrices at {rate:g}{_chosen(view, init, rate)} makes "
-        f"{how_alike(alike, not beside.level())}: cosine {number(alike, 3)}, {beside.said()}; it misses {number(left)}."
+        f"{how_alike(alike, above)}: cosine {number(alike, 3)}, {beside.said()}; it misses {number(left)}."
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from iclgd.labs.implicit.alike import NOISE
 from iclgd.labs.implicit.view import WHOLE, Values, View, number
-from iclgd.metrics.differences import Difference, difference, holm, over_draws
+from iclgd.metrics.differences import Difference, difference, holm, nearest, over_draws
 from iclgd.metrics.estimates import COSINE, Estimate, estimate
 from iclgd.nulls.reading import Filler, ReadWrongLabels
 from iclgd.nulls.trained import OtherDemos, OtherTask, ShuffledLabels, WrongLabels
@@ -32,7 +32,7 @@ class Beside:
     """The cosine with training's update, and that of right minus wrong labels, less what each null gives.
 
     At the rate where the patch for all queries and training are most alike: the most favourable one that holds for all
-    draws, where there is one.
+    draws, where there is one. It is chosen after the fact, so p-values are corrected for all that it is chosen from.
     """
 
     view: View
@@ -45,31 +45,32 @@ class Beside:
     def rate(self) -> float | None:
         return self.view.most_alike(self.init)
 
-    def own(self, quantity: str, patch: str) -> Values:
-        return self._values(quantity, patch)
-
-    def nulls(self, quantity: str, patch: str) -> dict[str, Values]:
-        """By title: those that were run, and the same in weights that were not trained."""
-        found = {title: self._values(quantity, patch, null=null) for null, title in NULLS.items()}
-        found |= {f"{init} weights": self._values(quantity, patch, init) for init in self.view.spec.init[1:]}
+    def nulls(self, quantity: str, patch: str, rate: float | None = None) -> dict[str, Values]:
+        """By title: those that were run, and the same in weights that were not trained; at the rate spoken of."""
+        at = self.rate if rate is None else rate
+        if at is None:
+            return {}
+        cosines = self.view.cosines
+        found = {title: cosines(self.init, quantity, patch, at, null) for null, title in NULLS.items()}
+        found |= {f"{init} weights": cosines(init, quantity, patch, at) for init in self.view.spec.init[1:]}
         return {title: values for title, values in found.items() if np.isfinite(values).any()}
-
-    def _values(self, quantity: str, patch: str, init: str | None = None, null: str | None = None) -> Values:
-        if self.rate is None:
-            return np.empty((0, 0, 0))
-        return self.view.cosines(init or self.init, quantity, patch, self.rate, null)
 
     @cached_property
     def differences(self) -> dict[tuple[str, str, str], Difference]:
-        """By quantity, patch and null's title; corrected for all that more than one draw is left of (Holm)."""
+        """By quantity, patch and null's title; corrected for these and for those at the other rates (Holm).
+
+        No family has a difference of which one draw is left.
+        """
         places, found = [], []
-        for quantity in ("cosine", "contrast"):
-            for patch in PATCHES:
-                own = self.own(quantity, patch)
-                for title, values in self.nulls(quantity, patch).items():
-                    places.append((quantity, patch, title))
-                    found.append(over_draws(difference(own, values)))
-        return dict(zip(places, holm(found), strict=True))
+        for rate in self.view.eligible(self.init):
+            for quantity in ("cosine", "contrast"):
+                for patch in PATCHES:
+                    own = self.view.cosines(self.init, quantity, patch, rate)
+                    for title, values in self.nulls(quantity, patch, rate).items():
+                        places.append((rate, quantity, patch, title))
+                        found.append(over_draws(difference(own, values)))
+        known = zip(places, holm(found), strict=True)
+        return {(quantity, patch, title): one for (rate, quantity, patch, title), one in known if rate == self.rate}
 
     def table(self) -> Table:
         rows: list[list[Entry]] = []
@@ -79,23 +80,22 @@ class Beside:
             rows.append([name, number(one.estimate, 3), p_value(one.corrected), one.verdict])
         return Table(["", "difference", "p (Holm)", "first is"], rows)
 
-    def level(self) -> dict[str, Estimate]:
-        """The nulls that the patch for all queries is not shown to be above, with what they give."""
-        nulls = self.nulls("cosine", WHOLE)
-        return {
-            title: estimate(values, COSINE)
-            for title, values in nulls.items()
-            if self.differences["cosine", WHOLE, title].verdict != "above"
-        }
+    @cached_property
+    def nearest(self) -> tuple[str, bool] | None:
+        """The null that the sentence names, and whether the patch for all queries is above every one."""
+        apart = {title: self.differences["cosine", WHOLE, title] for title in self._given}
+        return nearest(apart, self._given)
+
+    @cached_property
+    def _given(self) -> dict[str, Estimate]:
+        return {title: estimate(values, COSINE) for title, values in self.nulls("cosine", WHOLE).items()}
 
     def said(self) -> str:
         """No stronger than the comparison with the highest null that it is not above."""
-        level, nulls = self.level(), self.nulls("cosine", WHOLE)
-        if level:
-            nearest = max(level, key=lambda title: level[title].mean)
-            return f"not shown to be more than the {number(level[nearest], 3)} of one null, {nearest}"
-        if not nulls:
+        if self.nearest is None:
             return "beside no null"
-        found = {title: estimate(values, COSINE) for title, values in nulls.items()}
-        highest = max(found, key=lambda title: found[title].mean)
-        return f"more than every null (the highest, {highest}: {number(found[highest], 3)})"
+        title, above = self.nearest
+        shown = number(self._given[title], 3)
+        if above:
+            return f"more than every null (the highest, {title}: {shown})"
+        return f"not shown to be more than the {shown} of one null, {title}"

@@ -42,7 +42,8 @@ ALIKE = (
 )
 BESIDE = (
     "Cosines less those of every null, on the same draws, at the rate whose update is most alike to the patch for all "
-    "queries; p-values corrected for all rows (Holm), but those of a lone draw, which has none."
+    "queries; p-values corrected for all rows, at all rates that it was chosen from (Holm), but those of a lone draw, "
+    "which has none."
 )
 OVERLAPS = (
     "‖UᵀV‖² / r of the first r singular directions of one matrix for all and of training: 1 is the same space. Own "
@@ -51,6 +52,10 @@ OVERLAPS = (
 )
 STEPS = "Medians over layers. Best step: the number by which training's update comes closest to the patch."
 BY_LAYER = "At the rate that the answer speaks of."
+BY_TASK = (
+    "What the matrix misses of reading's effect, and what one answer for all queries misses, without the mean shift; "
+    "below, what each recovers of it. Intervals are over draws; p-values corrected for all tasks (Holm)."
+)
 CURVE = "Kind of patch and number of queries it was fitted on."
 DEPTH = (
     "The patch for all queries in all layers up to one, and in a part of the layers, fitted for that part alone. Bands "
@@ -70,6 +75,7 @@ def page(study: Study) -> Page:
             figure=Drawing("curve", partial(figures.draw_curve, view)),
             widget=charts.curve(view),
         ),
+        Section("Task by task", BY_TASK, tables.by_task(view)),
         Section("For one query", f"{EXACT} {path_note(view)}", tables.exact(view), brief=True),
         Section("Patches beside the weights", f"{SIZES} {settling_note(view)}", tables.sizes(view)),
         Section("One patch for all queries", CURVE, tables.curve(view)),

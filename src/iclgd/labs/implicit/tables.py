@@ -10,8 +10,9 @@ from iclgd.labs.implicit.alike import SIDES
 from iclgd.labs.implicit.beside import NULLS as OF_LIKENESS
 from iclgd.labs.implicit.null import slope
 from iclgd.labs.implicit.view import CONSTANT, WHOLE, View, mean, number, shares
+from iclgd.metrics.differences import difference, holm, over_draws
 from iclgd.metrics.estimates import Estimate
-from iclgd.report.numbers import Number, Size
+from iclgd.report.numbers import Number, Size, p_value
 from iclgd.report.page import Entry, Table
 from iclgd.results import Array
 
@@ -139,6 +140,23 @@ def curve(view: View) -> Table:
             rows.append(_row(view, init, f"{patch}, {count}", {"patch": patch, "fitted": count}))
     rows.append(_row(view, init, ALIKE, {"patch": CONSTANT}))
     return Table(EFFECTS, rows)
+
+
+def by_task(view: View) -> Table:
+    """The matrix beside one answer for all queries on every task: missed, then recovered, without the mean shift."""
+    init, whole, alike = view.spec.init[0], {"patch": WHOLE, "fitted": view.most}, {"patch": CONSTANT}
+    missed = [view.missing(init, **labels) for labels in (whole, alike)]
+    brought = [view.recovery(init, True, **labels) for labels in (whole, alike)]
+    rows: list[list[Entry]] = []
+    for title, pair in (("missed", missed), ("recovered", brought)):
+        if pair[0].shape != pair[1].shape:
+            continue  # no matrix was fitted
+        apart = holm([over_draws(difference(*task)) for task in zip(*pair, strict=True)])
+        for task, one, two, found in zip(view.spec.task, *pair, apart, strict=True):
+            levels = [_or_not(mean(values)) for values in (one, two)]
+            name = f"{view.spec.task_titles[task]}, {title}"
+            rows.append([name, *levels, _or_not(found.estimate), p_value(found.corrected), found.verdict])
+    return Table(["", "matrix", "one answer", "matrix − one answer", "p (Holm)", "matrix is"], rows)
 
 
 def depth(view: View) -> Table:

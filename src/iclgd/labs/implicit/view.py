@@ -85,13 +85,16 @@ class View:
         """The rates at which no draw diverged."""
         return tuple(rate for rate in self.spec.rates if not self.diverged(init, rate))
 
-    def most_alike(self, init: str) -> float | None:
-        """The rate whose update has the largest cosine with the patch for all queries: chosen after the fact.
+    def eligible(self, init: str) -> tuple[float, ...]:
+        """The rates that one is chosen from after the fact: of the steady ones, where there is one.
 
-        Of those at which no draw diverged, where there is one: what survives of another is not the same draws.
+        What survives at another rate is not the same draws.
         """
-        rates = self.steady(init) or self.spec.rates
-        known = {rate: self.cosine(init, "cosine", WHOLE, rate).mean for rate in rates}
+        return self.steady(init) or self.spec.rates
+
+    def most_alike(self, init: str) -> float | None:
+        """The rate whose update has the largest cosine with the patch for all queries: chosen after the fact."""
+        known = {rate: self.cosine(init, "cosine", WHOLE, rate).mean for rate in self.eligible(init)}
         known = {rate: one for rate, one in known.items() if one == one}
         return max(known, key=lambda rate: known[rate], default=None)
 
@@ -106,9 +109,9 @@ class View:
 
         return self.values(lambda task, seed: self._of_effect(recovered, centred, init, task, seed, asked, **labels))
 
-    def missing(self, init: str, **labels: Any) -> Values:
-        """How much of it a patch (or training) misses, without the mean shift."""
-        return self.values(lambda task, seed: self._of_effect(missed, True, init, task, seed, **labels))
+    def missing(self, init: str, centred: bool = True, **labels: Any) -> Values:
+        """How much of it a patch (or training) misses, without the mean shift or with it."""
+        return self.values(lambda task, seed: self._of_effect(missed, centred, init, task, seed, **labels))
 
     def _of_effect(
         self, measure: Measure, centred: bool, init: str, task: str, seed: int, asked: str = "held", **labels: Any
