@@ -58,7 +58,7 @@ class Watch:
             return plain(code, filename, mode, *args, **named)
 
         setattr(builtins, ENTER, self._enter)
-        builtins.compile = compiled  # type: ignore[assignment]
+        builtins.compile = compiled  # type: ignore[assignment]  # in the place of the built-in one
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Any:
@@ -109,7 +109,7 @@ def telling(tree: ast.AST, file: str) -> ast.AST:
     """The program with a call of `ENTER`, with file and line, where each of its functions begins."""
 
     def call(node: ast.AST) -> ast.Call:
-        where: list[ast.expr] = [ast.Constant(file), ast.Constant(node.lineno)]  # type: ignore[attr-defined]
+        where: list[ast.expr] = [ast.Constant(file), ast.Constant(node.lineno)]  # type: ignore[attr-defined]  # a statement has it
         return ast.Call(ast.Name(ENTER, ast.Load()), where, [])
 
     for node in list(ast.walk(tree)):
