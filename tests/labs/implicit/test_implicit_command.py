@@ -68,7 +68,10 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(args, says, tmp_path, ca
 
 
 def test_an_episode_file_is_refused_because_it_spares_no_query(tmp_path, capsys):
-    (tmp_path / "mine.json").write_text("{}")
+    example = {"fields": {"text": "a"}, "label": 0}
+    episode = {"format": "iclgd-episode-1", "task": "mine", "version": 1, "template": "{text}:", "join": " "}
+    episode |= {"labels": ["no", "yes"], "demonstrations": [example], "queries": [example]}
+    (tmp_path / "mine.json").write_text(json.dumps(episode))
     assert "no queries to spare for calibration" in refused(capsys, tmp_path, "implicit", "--task", "mine.json")
 
 
