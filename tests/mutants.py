@@ -16,6 +16,7 @@ import argparse
 import hashlib
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -24,7 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mutation.early import imported
+from mutation.early import import_early
 from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
 from mutation.judged import SOURCE, Tests, control, fates, in_two, tests_of
@@ -148,11 +149,10 @@ def _watch(file: str, place: Path) -> Job:
 def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> Iterator[dict[str, Any]]:
     """A package's count, larger by a part of the sample each time, so that what ends early has counted something."""
     sources = sources_of(name, tree)
-    tests, whole = tests_for(name, sources[0], tree, copies), NOTHING
+    tests, whole = tests_for(name, sources, tree, copies), NOTHING
     mutants = islice(drawn(tree, sources, SEED), sample)
     while part := list(islice(mutants, PART)):
-        with imported(tree / SOURCE, sources):
-            whole = together(whole, fates_of(part, tests, tree, copies))
+        whole = together(whole, fates_of(part, tests, tree, copies))
         yield {**whole, "first": share(whole)}
 
 
@@ -160,19 +160,19 @@ def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Pa
     """A package's count with its survivors judged once more; those whose code is gone are out of the count."""
     mutants = [mutant for one in before["survivors"] if (mutant := found_again(tree, one))]
     sources = sources_of(name, tree)
-    tests = tests_for(name, sources[0], tree, copies)
-    with imported(tree / SOURCE, sources):
-        found = fates_of(mutants, tests, tree, copies)
+    found = fates_of(mutants, tests_for(name, sources, tree, copies), tree, copies)
     rest = before | {"mutants": before["mutants"] - len(before["survivors"]), "survived": 0, "survivors": []}
     return {**together(rest, found), "first": before.get("first", "–")}
 
 
-def tests_for(name: str, source: str, tree: Path, copies: list[Path]) -> Tests:
+def tests_for(name: str, sources: list[str], tree: Path, copies: list[Path]) -> Tests:
+    """What is known of the package's tests, which pass; from here on children begin with what no mutant changes."""
     files = files_of(tree, (f"tests/{part}" for part in PACKAGES[package_of(name)]), "test_*.py")
     tests = watched(files, tree, copies)
     for lost in [name for name, test in tests.items() if not test["passed"]]:
         print(f"  left out, since it fails on the tree as it is: {lost}", flush=True)
-    unchanged = Mutant(source, 1, "", "", (tree / source).read_text(encoding="utf-8"))
+    import_early(tree / SOURCE, sources)
+    unchanged = Mutant(sources[0], 1, "", "", (tree / sources[0]).read_text(encoding="utf-8"))
     control(in_two(tests_of(unchanged, tests, tree), tests)[0], tests, tree, copies)
     return tests
 
@@ -208,18 +208,23 @@ def main() -> None:
         package_of(name)
         if asked.again and name not in kept(asked.out):
             sys.exit(f'mutants.py: "{name}" is not counted in {asked.out} yet: leave out --again.')
+    if len(names) > 1:  # each in a process of its own
+        options = [f"--sample={asked.sample}", f"-j{asked.jobs}", f"--out={asked.out}", *["--again"] * asked.again]
+        for name in names:
+            subprocess.run([sys.executable, __file__, "--package", name, *options], check=True)
+        return
     warm()
+    (name,) = names
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree, *copies = copied(Path(folder), asked.jobs + 1)  # the first stays as it is
-        for name in names:
-            print(name, flush=True)
-            if asked.again:
-                counts = iter([counted_again(name, kept(asked.out)[name], tree, copies)])
-            else:
-                counts = counted(name, asked.sample, tree, copies)
-            for found in counts:
-                written(asked.out, {name: found}, list(PACKAGES))
-                print(" ".join(map(str, (name, *row(found)))), flush=True)
+        print(name, flush=True)
+        if asked.again:
+            counts = iter([counted_again(name, kept(asked.out)[name], tree, copies)])
+        else:
+            counts = counted(name, asked.sample, tree, copies)
+        for found in counts:
+            written(asked.out, {name: found}, list(PACKAGES))
+            print(" ".join(map(str, (name, *row(found)))), flush=True)
 
 
 if __name__ == "__main__":

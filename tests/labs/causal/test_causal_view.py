@@ -222,6 +222,7 @@ def test_shares_are_of_the_whole_effect_and_without_the_shift_where_it_is_said()
     assert np.nanmean(view.left("induction")) == pytest.approx(0.8, abs=0.02)
     lines = {line.get_label(): line.get_ydata() for panel in draw_layers(view).axes for line in panel.get_lines()}
     np.testing.assert_allclose(lines["icl into zero-shot, other query"], 0.6 * np.array([0, 0.2, 1, 1]), rtol=0.02)
+    np.testing.assert_allclose(lines["icl into zero-shot"], [0, 0.2, 1, 1], rtol=0.02)
 
 
 def test_the_figure_has_rows_for_attention_and_the_stream_and_is_of_the_last_rate():

@@ -9,6 +9,7 @@ from iclgd.bench import Bench
 from iclgd.lab import Cell
 from iclgd.labs.compare.cost import _reading, _training
 from iclgd.labs.compare.evidence import Evidence
+from iclgd.labs.compare.page import glossary
 from iclgd.labs.compare.spec import CompareCell
 from iclgd.labs.compare.view import _flat, _mean, _side_by_side, is_control, title_of
 from iclgd.learners.layercausal import LayerCausal
@@ -148,6 +149,12 @@ def test_a_task_without_a_number_is_left_out_of_the_mean_over_tasks():
     (row,) = [row for row in Evidence(found, "prompt").by_task("SimAOU").rows if row[0] == "gd 0.001"]
     assert row[3].value == pytest.approx(np.nanmean(found.values(["kinds"], "prompt", **WHO)))
     assert (str(row[1]), str(row[2])[:4]) == ("n/a", ".106")
+
+
+def test_the_glossary_has_the_metrics_learners_and_nulls_that_were_asked_for():
+    words = glossary(planted(plant, **{**FIELDS, "metrics": "SimAOU", "nulls": "other-query,wrong-labels"}))
+    assert list(words) == ["SimAOU", "gd", "lcgd", "another query's update", "trained on wrong labels"]
+    assert all(about[0].isupper() and about.endswith(".") and not about.endswith("..") for about in words.values())
 
 
 # what it costs
