@@ -15,10 +15,11 @@ from iclgd.spec import EpisodeSpec, ModelSpec
 
 
 def check_places(out: str | None, store: str | None) -> None:
-    """Refuse a folder that is none, and a store that cannot be written; whose study it holds is known later."""
+    """Refuse a folder that is none, and a store that cannot be made; whether one that is there has to be written, and
+    whose study a folder holds, is known later."""
     if out:
         check_output(Path(out), overwrite=True)
-    if store:
+    if store and not Path(store).is_dir():
         check_writable(Path(store), Path(store).absolute())
 
 

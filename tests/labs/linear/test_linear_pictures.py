@@ -77,7 +77,7 @@ def replaced(of, quantity, **changes):
 def test_a_learner_has_the_same_colour_in_every_picture_and_the_trained_model_its_own():
     left = figures.training(study()).axes[0]
     shifted = figures.shifts(study()).axes[1]
-    for name, place in {"trained": 0, "gd ×1": 1, "ridge": 4, "zero": 2}.items():
+    for name, place in {"trained": 0, "gd ×1": 1, "ridge": 4, "zero": 6}.items():
         assert line(left, name).get_color() == line(shifted, name).get_color() == COLOURS[place]
 
 
