@@ -34,8 +34,9 @@ def by_layer(comparison: Comparison) -> Widget | None:
         return None
     choose = {"part": "of", "task": "task", "position": "where", "rate": "rate", "seed": "seed", "against": "beside it"}
     few = len({choice.at_any_rate for choice in spec.trained}) <= FEW
-    more = {"panel": "metric"} if few else {"panel": "learner"}
-    looks = Looks(choose=choose if few else {"metric": "metric"} | choose, colour="learner", x="layer", **more)
+    if not few:
+        choose = {"metric": "metric"} | choose
+    looks = Looks(choose=choose, panel="metric" if few else "learner", colour="learner", x="layer")
     about = "Likeness by layer, a panel for each metric; bands are 95% intervals, the dashed line is a null."
     return lines(lambda: list(_lines(comparison, metrics)), range(layers), looks, about)
 

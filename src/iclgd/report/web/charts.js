@@ -85,13 +85,16 @@
   }
 
   function linePanel(rows, data, domain, width, title, said) {
-    const points = data.points, log = data.log?.includes(title), known = (value) => (log && value <= 0 ? NaN : value); // zero has no logarithm
-    const marks = rows.map((row) => points.map((x, i) => ({ x, y: known(row.values[i]), low: known(row.low[i]), high: known(row.high[i]) })));
+    const log = data.log?.includes(title), known = (value) => (log && value <= 0 ? NaN : value); // zero has no logarithm
+    const every = rows.map((row) => data.points.map((x, i) => ({ x, y: known(row.values[i]), low: known(row.low[i]), high: known(row.high[i]) })));
+    const marks = data.apart ? every.map((line) => line.filter((p) => !Number.isNaN(p.y))) : every;
+    const points = data.apart ? data.points.filter((x) => marks.some((line) => line.some((p) => p.x === x))) : data.points;
+    const across = data.apart ? [points[0] / 1.15, points.at(-1) * 1.15] : [points[0], points.at(-1)];
     const own = (row) => row.label(data.own) !== "null", banded = rows.filter(own).length <= BANDS;
     const layer = Number(iclgd.chosen.get("layer"));
     const svg = plot({
       width, height: 198, marginLeft: 40, marginRight: 16, marginTop: 8, marginBottom: 38,
-      x: { domain: [points[0], points.at(-1)], label: null }, y: { domain, label: null, type: log ? "log" : "linear" },
+      x: { domain: across, label: null, type: data.apart ? "log" : "linear" }, y: { domain, label: null, type: log ? "log" : "linear" },
       ariaLabel: `${title}: lines over ${data.x}, ${rows.map((row) => row.label(data.name)).join(", ")}`,
       marks: [
         log ? null : Plot.ruleY([0], { stroke: "var(--soft)", strokeOpacity: 0.6 }),
@@ -99,8 +102,9 @@
         ...rows.flatMap((row, i) => [
           own(row) && banded ? Plot.areaY(marks[i].filter((p) => !Number.isNaN(p.low)), { x: "x", y1: "low", y2: "high", fill: colour(row.label(data.colour)), fillOpacity: 0.16 }) : null,
           Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: dash(row, rows, data) }),
+          data.apart && own(row) ? Plot.dot(marks[i], { x: "x", y: "y", r: 2.6, fill: colour(row.label(data.colour)) }) : null,
         ]),
-        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: ticks(points), tickFormat: (v) => String(v) }),
+        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: data.apart ? logTicks(across) : ticks(points), tickFormat: (v) => (data.apart ? iclgd.brief(v) : String(v)) }),
         Plot.axisY({ label: null, color: "var(--soft)", ticks: log ? logTicks(domain) : 4, ...(log ? { tickFormat: (v) => iclgd.brief(v) } : {}) }),
       ],
     });
@@ -152,10 +156,11 @@
     const names = Object.keys(data.names).filter((name) => name !== data.own && rows.some((row) => row.label(name)));
     const header = [...names, ...(data.points.length ? [data.x] : []), "mean"];
     const points = data.points.length ? data.points : [null];
-    const body = rows.flatMap((row) => points.map((point, i) => [
+    const there = (row, i) => !data.apart || !Number.isNaN(row.values[i]);
+    const body = rows.flatMap((row) => points.map((point, i) => !there(row, i) ? null : [
       ...names.map((name) => ({ text: row.label(name) })), ...(point === null ? [] : [{ text: String(point) }]),
       { text: iclgd.interval(row.values[i], row.low[i], row.high[i]), value: row.values[i], low: row.low[i], high: row.high[i] },
-    ]));
+    ]).filter(Boolean));
     const table = el("table", {}, el("thead", {}, el("tr", {}, ...header.map((name) => iclgd.head(name)))),
       el("tbody", {}, ...body.map((row) => el("tr", {}, ...row.map((cell) => el("td", { text: cell.text }))))));
     host.replaceChildren(save.tableBar("numbers", () => [header, body]), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the chart" }, table));
