@@ -5,7 +5,7 @@ from planted_compare import planted
 from planted_tables import FIELDS, HALF, plant
 
 from charted import charted, limits
-from iclgd.labs.compare.sweep_charts import by_rate
+from iclgd.labs.compare.sweep_charts import by_rate, by_size
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +51,24 @@ def test_a_learner_that_diverged_at_a_rate_has_no_number_there():
     found = charted(by_rate(comparison), "name", panel="SimAOU")
     assert str(found[("gd",)]) == "[nan, 0.3]"
     assert found[("lcgd",)] == [0.4, 0.5]
+
+
+def test_sizes_are_each_learners_own_and_likeness_goes_from_the_smallest_change(comparison):
+    """‖ΔW‖ is 5 / level: 50 and 25 of gd at .01 and .1, 16.667 and 12.5 of lcgd."""
+    widget = by_size(comparison)
+    assert widget.data["points"] == [12.5, 16.667, 25, 50]
+    found = charted(widget, "name", panel="SimAOU")
+    assert str(found[("lcgd",)]) == "[0.5, 0.4, nan, nan]"
+    assert str(found[("gd",)]) == "[nan, nan, 0.3, 0.2]"
+    assert set(charted(widget, "panel")) == {("SimAOU",), ("SimAM_Δ",), ("contrast, outputs",)}
+    one = planted(plant, **{**FIELDS, "task": "sentiment"})
+    low, high = limits(by_size(one), "name", panel="SimAOU")[("gd",)]
+    assert low[2:] == pytest.approx([0.2 - HALF, 0.1 - HALF], abs=1e-3)
+    assert high[2:] == pytest.approx([0.2 + HALF, 0.1 + HALF], abs=1e-3)
+
+
+def test_weights_that_did_not_change_have_no_size_to_be_shown_at():
+    def still(cell, random):
+        return [one for one in plant(cell, random) if one.labels.get("quantity") != "weight change"]
+
+    assert by_size(planted(still, **FIELDS)) is None

@@ -51,7 +51,10 @@ CAPTIONS = {
     ),
 }
 
-CHARTS: dict[str, Callable[[Comparison], Widget | None]] = {"rates": sweep_charts.by_rate}
+CHARTS: dict[str, Callable[[Comparison], Widget | None]] = {
+    "rates": sweep_charts.by_rate,
+    "sizes": sweep_charts.by_size,
+}
 
 
 def page(study: Study) -> Page:

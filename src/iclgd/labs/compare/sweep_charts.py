@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from iclgd.labs.compare.sweeps import BESIDE, likeness, swept, swept_metrics
+from iclgd.labs.compare.sweeps import BESIDE, likeness, size_of, swept, swept_metrics
 from iclgd.labs.compare.view import Comparison
 from iclgd.metrics.estimates import Estimate
-from iclgd.report.charts import NULL, OWN, Looks, Series, lines
+from iclgd.report.charts import DIGITS, NULL, OWN, Looks, Series, lines
 from iclgd.report.widgets import Widget
 
 ACCURACIES = ("accuracy", "calibrated")
@@ -20,6 +20,28 @@ def by_rate(comparison: Comparison) -> Widget | None:
     about = "Likeness and accuracy against learning rate; bands are 95% intervals, nulls are dashed."
     looks = Looks(colour="learner", x="learning rate", apart=True)
     return lines(lambda: list(_rates(comparison, rates)), rates, looks, about) if rates else None
+
+
+def by_size(comparison: Comparison) -> Widget | None:
+    """Likeness against the length of the weight change, which every learner has its own of at a rate."""
+    sizes = {
+        choice.label: float(f"{size_of(comparison, choice.label, 'weight change'):.{DIGITS}g}")
+        for some in swept(comparison).values()
+        for choice in some
+    }
+    points = sorted({size for size in sizes.values() if size > 0})  # not nan: nothing is known of it
+    about = "Likeness against the size of the weight change; bands are 95% intervals."
+    looks = Looks(colour="learner", x="‖ΔW‖", apart=True)
+    return lines(lambda: list(_sizes(comparison, sizes, points)), points, looks, about) if points else None
+
+
+def _sizes(comparison: Comparison, sizes: dict[str, float], points: Sequence[float]) -> Iterator[Series]:
+    for metric in swept_metrics(comparison):
+        for kind, some in swept(comparison).items():
+            chosen = [choice for choice in some if sizes[choice.label] > 0]
+            labels = {"panel": comparison.metrics[metric].title, "learner": kind, "name": kind}
+            places = [points.index(sizes[choice.label]) for choice in chosen]
+            yield from _one(labels, likeness(comparison, chosen, metric), places, len(points))
 
 
 def _rates(comparison: Comparison, rates: Sequence[float]) -> Iterator[Series]:
@@ -58,6 +80,7 @@ def _one(
 ) -> Iterator[Series]:
     """A series with its estimates at their places among the points; none where nothing is known."""
     ends = np.full((3, count), np.nan)
-    ends[:, list(places)] = np.array([[one.mean, one.low, one.high] for one in found]).T
+    for place, one in zip(places, found, strict=True):
+        ends[:, place] = one.mean, one.low, one.high
     if np.isfinite(ends[0]).any():
         yield Series(labels | {"role": role}, *ends)
