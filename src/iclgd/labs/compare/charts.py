@@ -135,3 +135,23 @@ def _seeds(
     for seed, row in zip(comparison.spec.seeds, means, strict=True):
         labels = {"seed": str(seed), "against": "", "name": f"{base['learner']}, seed {seed}", "role": OWN}
         yield Series(place | labels, row)
+
+
+def alpha(comparison: Comparison) -> Widget:
+    """α of every pair of finetuned learners by task, and over all, at the place and rate that are chosen."""
+    looks = Looks(choose={"position": "where", "rate": "rate"}, colour="", x="α")
+    return dots(lambda: list(_pairs(comparison)), looks, "α by task for each pair of learners, with 95% intervals.")
+
+
+def _pairs(comparison: Comparison) -> Iterator[Series]:
+    """At the label word first, where the figure is measured, as the papers did."""
+    spec = comparison.spec
+    for position in sorted(WHERE, key=lambda p: p != "label"):
+        for a, b in spec.pairs:
+            pair = {"init": spec.init[0], "learner": a.label, "versus": b.label, "metric": "alpha"}
+            labels = {"panel": f"{a.at_any_rate} ~ {b.at_any_rate}", "position": WHERE[position]}
+            for title, tasks in _tasks(comparison).items():
+                one = comparison.estimate(tasks, position, **pair)
+                if np.isfinite(one.mean):
+                    more = {"rate": f"{a['rate']:g}", "name": title, "role": OWN}
+                    yield Series(labels | more, [one.mean], [one.low], [one.high])

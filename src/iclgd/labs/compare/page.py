@@ -52,6 +52,7 @@ CAPTIONS = {
 }
 
 CHARTS: dict[str, Callable[[Comparison], Widget | None]] = {
+    "alpha": charts.alpha,
     "rates": sweep_charts.by_rate,
     "sizes": sweep_charts.by_size,
 }
