@@ -105,12 +105,17 @@ def small(codes: Sequence[int]) -> Any:
 def packed(values: np.ndarray) -> Any:
     """Few numbers to five digits; many as 16 bits each between the least and the largest: 1/65534 of the range."""
     if len(values) <= FEW:
-        return [float(f"{v:.{DIGITS}g}") if np.isfinite(v) else None for v in values]
+        return exact(values)
     known = np.isfinite(values)
     low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)
     scaled = np.where(known, (values - low) / ((high - low) or 1.0) * STEPS, STEPS + 1)
     codes = np.rint(scaled).astype("<u2")
     return {"low": low, "high": high, "steps": STEPS, "codes": base64.b64encode(codes.tobytes()).decode()}
+
+
+def exact(values: np.ndarray) -> list[float | None]:
+    """Numbers to five digits each; none where nothing is known."""
+    return [float(f"{v:.{DIGITS}g}") if np.isfinite(v) else None for v in values]
 
 
 def picture(table: Table, first: str = "") -> Widget | None:

@@ -116,3 +116,15 @@ def test_alpha_of_a_pair_is_there_for_every_task_place_and_rate_with_its_interva
     ((low,), (high,)) = limits(charts.alpha(comparison), "name", position=here, rate="0.01")[("sentiment",)]
     assert (low, high) == pytest.approx((0.15 - HALF, 0.15 + HALF), abs=1e-3)
     assert next(iter(found))[0] == here
+
+
+def test_gradient_norms_are_there_by_layer_and_demonstration_counted_from_one():
+    widget = charts.gradients(planted(plant_tables, **PLANTED_TABLES))
+    assert charted(widget, "panel", "name") == {
+        ("gd 0.1 on sentiment", "0"): [1, 10],
+        ("gd 0.1 on sentiment", "1"): [0, 20],
+        ("lcgd 0.1 on sentiment", "0"): [1, 10],
+        ("lcgd 0.1 on sentiment", "1"): [0, 40],
+    }
+    assert widget.data["points"] == [1, 2]
+    assert widget.data["log"] == ["gd 0.1 on sentiment", "lcgd 0.1 on sentiment"]

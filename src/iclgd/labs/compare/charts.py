@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.figures import gradient_norms
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.view import Comparison, is_control, title_of
 from iclgd.metrics.compared import Metric
 from iclgd.prompts import WHERE
 from iclgd.report.charts import NULL, OWN, Looks, Series, dots, lines
+from iclgd.report.maps import maps
 from iclgd.report.widgets import Widget
 
 ALL = "all"
@@ -155,3 +157,12 @@ def _pairs(comparison: Comparison) -> Iterator[Series]:
                 if np.isfinite(one.mean):
                     more = {"rate": f"{a['rate']:g}", "name": title, "role": OWN}
                     yield Series(labels | more, [one.mean], [one.low], [one.high])
+
+
+def gradients(comparison: Comparison) -> Widget | None:
+    """Gradient norms by layer and demonstration, a map for each learner."""
+    norms = gradient_norms(comparison)
+    if not norms:
+        return None
+    demos = range(1, next(iter(norms.values())).shape[1] + 1)
+    return maps(norms, demos, "demonstration", "layer", "Gradient norms by layer and demonstration.", log=True)

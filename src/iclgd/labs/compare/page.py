@@ -53,6 +53,7 @@ CAPTIONS = {
 
 CHARTS: dict[str, Callable[[Comparison], Widget | None]] = {
     "alpha": charts.alpha,
+    "gradients": charts.gradients,
     "rates": sweep_charts.by_rate,
     "sizes": sweep_charts.by_size,
 }

@@ -189,7 +189,7 @@
     new ResizeObserver(() => Math.abs(view.clientWidth - width) > 8 && redraw()).observe(view);
   }
 
-  Object.assign(iclgd, { linePanel, dotPanel, extent, legend, plot, colour, learned });
+  Object.assign(iclgd, { chart, linePanel, dotPanel, extent, legend, plot, colour, learned });
 
   iclgd.widget("dots", (host, data) => chart(host, data, (rows, room, said) => {
     const panels = unique(rows, data.panel), domain = extent(rows), one = panels.length === 1;
