@@ -15,7 +15,7 @@ def charted(widget: Any, *labels: str, **only: str) -> dict[tuple[str, ...], lis
 def limits(widget: Any, *labels: str, **only: str) -> dict[tuple[str, ...], list[list[float]]]:
     """The same of intervals: their low and their high ends, of the series that have any."""
     data, found = widget.data, {}
-    ends = [np.array(data[end], dtype=float).reshape(len(data["limited"]), -1) for end in ("low", "high")]
+    ends = [np.array(data[end], dtype=float).reshape(-1, len(data["points"]) or 1) for end in ("low", "high")]
     for i, label in _labels(data, only):
         if i in data["limited"]:
             row = data["limited"].index(i)

@@ -8,7 +8,7 @@ import numpy as np
 from iclgd.labs.linear import figures
 from iclgd.labs.linear.play import played
 from iclgd.labs.linear.spec import FAST, TrainSpec
-from iclgd.labs.linear.widgets import training, weights
+from iclgd.labs.linear.widgets import shifts, training, weights
 from iclgd.metrics.statistics import half_width
 from iclgd.report.charts import picture
 from iclgd.report.curves import TOLD
@@ -45,7 +45,8 @@ def page(study: Study) -> Page:
         widget = weights(study)
         sections.append(Section("Weights", READ_WEIGHTS, weights_table(study), drawing, brief=True, widget=widget))
     drawing = Drawing("shifts", lambda: figures.shifts(study))
-    sections.append(Section("Out of distribution", READ_SHIFTS, shifts_table(study), drawing))
+    losses = shifts_table(study)
+    sections.append(Section("Out of distribution", READ_SHIFTS, losses, drawing, widget=shifts(losses)))
     if study.arrays(quantity="likeness by layer"):
         drawing = Drawing("learners", lambda: figures.learners(study))
         sections.append(Section("After each layer", READ_LAYERS, layers_table(study), drawing, brief=True))
