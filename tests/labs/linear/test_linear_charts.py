@@ -4,7 +4,7 @@ import pytest
 from planted_linear import study
 
 from charted import charted, limits
-from iclgd.labs.linear.page import page, shifts_table
+from iclgd.labs.linear.page import layers_table, page, shifts_table
 
 
 def widget(title, **fields):
@@ -33,3 +33,15 @@ def test_losses_that_grow_by_more_than_ten_have_a_logarithmic_scale_as_in_the_fi
 
 def test_one_draw_has_no_interval():
     assert limits(widget("Out of distribution", seeds=1), "panel", "name") == {}
+
+
+def test_after_each_layer_every_learner_is_there_the_nearest_first_with_its_interval():
+    chart = widget("After each layer")
+    found = charted(chart, "after", "name")
+    assert list(found) == [("1", n) for n in "bdca"] + [("2", n) for n in "abdc"]
+    assert [found["1", name] for name in "bdca"] == [[1], [2], [3], [4]]
+    nearest = layers_table(study()).rows[0]
+    ((low,), (high,)) = limits(chart, "after", "name")["1", "b"]
+    assert nearest[:2] == ["1", "b"]
+    assert (low, high) == pytest.approx((nearest[2].low, nearest[2].high), rel=1e-4)
+    assert low < 1 < high

@@ -1,12 +1,13 @@
 """What the page of `linear train` lets a reader choose in: curves of training, matrices, losses."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from iclgd.labs.linear.figures import SHIFTS
 from iclgd.labs.linear.spec import TrainSpec
 from iclgd.report.charts import OWN, Looks, Series, dots
+from iclgd.report.colours import HOW_MUCH, USUAL
 from iclgd.report.curves import Curve, curves
 from iclgd.report.heat import Pictures, wipe
 from iclgd.report.numbers import Number
@@ -68,6 +69,26 @@ def shifts(table: Table) -> Widget:
     ]
     looks = Looks(choose={"shift": "what is changed"}, colour="name", x="½ squared error", log=_wide(found))
     return dots(lambda: found, looks, "Loss of the trained model, with 95% intervals, and of learners by shift.")
+
+
+def layers(distances: Mapping[str, Mapping[str, Number]]) -> Widget:
+    """After which layer is chosen: how far its answer is from every learner's, the nearest first."""
+    found = [
+        Series(
+            {"after": layer, "name": name, "role": OWN, "learner": _usual(name)},
+            *([end] for end in (far.value, far.low, far.high)),
+        )
+        for layer, learners in distances.items()
+        for name, far in learners.items()
+    ]
+    looks = Looks(choose={"after": "after layer"}, colour="learner", x="squared prediction distance", log=("",))
+    return dots(lambda: found, looks, "Distance of the answer after a layer to every learner, with 95% intervals.")
+
+
+def _usual(name: str) -> str:
+    """By whom a learner has its colour, however many its steps; of many that nobody knows none has one."""
+    kind = HOW_MUCH.sub("", name)
+    return kind if kind in USUAL else ""
 
 
 def _wide(found: Sequence[Series]) -> list[str]:
