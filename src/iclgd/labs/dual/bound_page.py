@@ -130,10 +130,10 @@ def quantities(sweep: Sweep, split: str) -> Widget | None:
             ends = [sweep.quantile(split, name, q) for q in (0.5, 0.1, 0.9)]
             if np.isfinite(ends[0]).any():  # not a split of infinity
                 panel = title if name == "tokens" else f"log₁₀ {title}"
-                yield Series({"panel": panel, "name": title, "role": OWN}, *ends)
+                yield Series({"panel": panel, "name": "median head", "quantity": title, "role": OWN}, *ends)
 
     about = f"What the bound of the {split} split is made of; medians, and bands that hold 10% to 90% of heads."
-    return lines(lambda: list(made()), sweep.counts, Looks(colour="name", x="demonstrations", apart=True), about)
+    return lines(lambda: list(made()), sweep.counts, Looks(colour="quantity", x="demonstrations", apart=True), about)
 
 
 def table(sweep: Sweep, split: str) -> Table:

@@ -72,8 +72,8 @@
   }
 
   /* About five places on an axis; of whole numbers only whole ones. */
-  function ticks(points) {
-    const found = d3.ticks(points[0], points.at(-1), 5);
+  function ticks(points, across, log) {
+    const found = log ? logTicks(across) : d3.ticks(points[0], points.at(-1), 5);
     return points.every(Number.isInteger) ? found.filter(Number.isInteger) : found;
   }
 
@@ -104,7 +104,7 @@
           Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: dash(row, rows, data) }),
           data.apart && own(row) ? Plot.dot(marks[i], { x: "x", y: "y", r: 2.6, fill: colour(row.label(data.colour)) }) : null,
         ]),
-        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: data.apart ? logTicks(across) : ticks(points), tickFormat: (v) => (data.apart ? iclgd.brief(v) : String(v)) }),
+        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: ticks(points, across, data.apart), tickFormat: (v) => (data.apart ? iclgd.brief(v) : String(v)) }),
         Plot.axisY({ label: null, color: "var(--soft)", ticks: log ? logTicks(domain) : 4, ...(log ? { tickFormat: (v) => iclgd.brief(v) } : {}) }),
       ],
     });
