@@ -1,10 +1,10 @@
-"""Heat maps, and lines over sizes, in a browser: numbers are those that were given, where they were given."""
+"""Heat maps, lines over sizes and dots over powers of ten in a browser: they tell the numbers that were given."""
 
 import numpy as np
 import pytest
 from browsing import cut, faults_of, opened
 
-from iclgd.report.charts import OWN, Looks, Series, lines
+from iclgd.report.charts import OWN, Looks, Series, dots, lines
 from iclgd.report.maps import maps
 from iclgd.report.page import Page, Section
 
@@ -62,3 +62,20 @@ def test_a_line_over_sizes_joins_the_points_that_it_has_on_a_logarithmic_axis(br
         assert [row.split("\t") for row in page.locator(".widget tbody tr").all_inner_texts()] == [
             ["a", "0.001", ".100 [.000 .200]"], ["a", "0.1", ".300 [.200 .400]"], ["b", "0.01", ".500"],
         ]  # fmt: skip
+
+
+def test_dots_on_a_logarithmic_scale_tell_an_interval_that_begins_at_zero(browser, tmp_path):
+    series = [
+        Series({"name": "near", "role": OWN}, [0.01], [0.0], [0.03]),
+        Series({"name": "far", "role": OWN}, [10.0]),
+    ]
+    path = written(tmp_path, dots(lambda: series, Looks(x="distance", log=("",)), "about"))
+    with opened(browser, path) as page:
+        svg = page.locator("svg.plot").first
+        assert svg.evaluate("one => one.scale('x').type") == "log"
+        svg.focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        assert page.locator("#tip").inner_text().split("\n") == ["near", ".010 [.000 .030]"]
+        assert svg.locator("circle[r='4.5']").count() == 2
+        assert "NaN" not in svg.inner_html()
