@@ -39,7 +39,8 @@ class Looks:
 
     ``choose``: labels that have a selector, and how it is called; ``panel``: the label that has a panel of its own for
     each value; ``name``: the label by which a row or line is told apart; ``own``: the label that is "own" for what the
-    chart is about and "null" for what stands beside it; ``log``: panels with a logarithmic scale.
+    chart is about and "null" for what stands beside it; ``log``: panels with a logarithmic scale; ``apart``: points are
+    sizes, along a logarithmic axis, and a line goes through those that its series has.
     """
 
     choose: Mapping[str, str] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Looks:
     x: str = ""
     y: str = ""
     log: Sequence[str] = ()
+    apart: bool = False
 
 
 def dots(make: Callable[[], Sequence[Series]], looks: Looks, about: str) -> Widget:
@@ -71,7 +73,9 @@ def plain(series: Sequence[Series], points: Sequence[float], looks: Looks) -> di
         places = known[name]
         codes[name] = small([places.setdefault(one.labels.get(name, ""), len(places)) for one in series])
     limited = [i for i, one in enumerate(series) if len(one.low) and np.isfinite(one.low).any()]
-    layout: dict[str, Any] = {name: getattr(looks, name) for name in ("panel", "name", "own", "colour", "x", "y")}
+    layout: dict[str, Any] = {
+        name: getattr(looks, name) for name in ("panel", "name", "own", "colour", "x", "y", "apart")
+    }
     layout["log"], layout["slots"] = list(looks.log), slots(known.get(looks.colour, ()))
     return {
         "points": list(points),
@@ -101,12 +105,17 @@ def small(codes: Sequence[int]) -> Any:
 def packed(values: np.ndarray) -> Any:
     """Few numbers to five digits; many as 16 bits each between the least and the largest: 1/65534 of the range."""
     if len(values) <= FEW:
-        return [float(f"{v:.{DIGITS}g}") if np.isfinite(v) else None for v in values]
+        return exact(values)
     known = np.isfinite(values)
     low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)
     scaled = np.where(known, (values - low) / ((high - low) or 1.0) * STEPS, STEPS + 1)
     codes = np.rint(scaled).astype("<u2")
     return {"low": low, "high": high, "steps": STEPS, "codes": base64.b64encode(codes.tobytes()).decode()}
+
+
+def exact(values: np.ndarray) -> list[float | None]:
+    """Numbers to five digits each; none where nothing is known."""
+    return [float(f"{v:.{DIGITS}g}") if np.isfinite(v) else None for v in values]
 
 
 def picture(table: Table, first: str = "") -> Widget | None:

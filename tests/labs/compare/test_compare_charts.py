@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 from planted_compare import LAYERS, QUERIES, planted
+from planted_tables import FIELDS as PLANTED_TABLES
+from planted_tables import HALF
+from planted_tables import plant as plant_tables
 
+from charted import charted, limits
 from iclgd.labs.compare import charts
+from iclgd.prompts import WHERE
 from iclgd.results import array
 
 FIELDS = {"learners": "gd", "nulls": "other-query,two-wrongs", "metrics": "SimAOU", "floor": False, "contrast": False}
@@ -97,3 +102,29 @@ def test_of_many_learners_each_has_a_panel_and_metrics_are_chosen(learners, pane
     widget = charts.by_layer(planted(plant, **{**FIELDS, "learners": learners}, seeds=1, init="trained"))
     assert widget.data["panel"] == panel
     assert ("metric" in widget.data["choose"]) == (panel == "learner")
+
+
+def test_alpha_of_a_pair_is_there_for_every_task_place_and_rate_with_its_interval():
+    comparison = planted(plant_tables, **PLANTED_TABLES)
+    found = charted(charts.alpha(comparison), "position", "rate", "name", panel="gd ~ lcgd")
+    here = WHERE["label"]
+    assert {name: found[here, "0.01", name] for name in ("sentiment", "kinds", "all 2 tasks")} == {
+        "sentiment": [0.15], "kinds": [0.35], "all 2 tasks": [0.25],
+    }  # fmt: skip
+    assert found[here, "0.1", "kinds"] == [0.4]
+    assert found[WHERE["prompt"], "0.01", "sentiment"] == [0.05]
+    ((low,), (high,)) = limits(charts.alpha(comparison), "name", position=here, rate="0.01")[("sentiment",)]
+    assert (low, high) == pytest.approx((0.15 - HALF, 0.15 + HALF), abs=1e-3)
+    assert next(iter(found))[0] == here
+
+
+def test_gradient_norms_are_there_by_layer_and_demonstration_counted_from_one():
+    widget = charts.gradients(planted(plant_tables, **PLANTED_TABLES))
+    assert charted(widget, "panel", "name") == {
+        ("gd 0.1 on sentiment", "0"): [1, 10],
+        ("gd 0.1 on sentiment", "1"): [0, 20],
+        ("lcgd 0.1 on sentiment", "0"): [1, 10],
+        ("lcgd 0.1 on sentiment", "1"): [0, 40],
+    }
+    assert widget.data["points"] == [1, 2]
+    assert widget.data["log"] == ["gd 0.1 on sentiment", "lcgd 0.1 on sentiment"]

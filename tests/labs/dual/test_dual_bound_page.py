@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from planted_dual import facts, study_of
 
+from charted import charted, limits
 from iclgd.lab import Cell
 from iclgd.labs.dual.bound_page import page, power
 from iclgd.labs.dual.spec import BoundSpec
@@ -109,6 +110,15 @@ def test_the_picture_has_bound_and_gap_of_both_splits_with_their_range_over_head
     assert data["low"] == pytest.approx([40, 41, 20, 20, 2, 3, 0, -1])
     assert data["high"] == pytest.approx([40, 41, 20, 21, 2, 3, 0, 0])
     assert page(study(counts=(1,))).picture is None
+
+
+def test_every_quantity_of_a_split_has_a_panel_with_the_medians_of_its_table_and_their_range() -> None:
+    own, best = (section.widget for section in page(study()).sections)
+    medians = {("tokens",): [20.5, 40], ("log₁₀ split t",): [0, 0], ("log₁₀ bound",): [40, 41]}
+    assert charted(own, "panel") == medians | {("log₁₀ measured gap",): [20, 20.5]}
+    assert limits(own, "panel")[("log₁₀ measured gap",)] == [[20, 20], [20, 21]]
+    assert ("log₁₀ split t",) not in charted(best, "panel")  # infinite
+    assert [section.widget for section in page(study(counts=(1,))).sections] == [None, None]
 
 
 def test_the_terminal_shows_both_splits_unasked() -> None:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from planted_dual import facts, row, study_of
 
+from charted import charted, limits
 from iclgd.lab import Cell
 from iclgd.labs.dual import check_page
 from iclgd.labs.dual.check_page import Heads, page
@@ -99,6 +100,21 @@ def test_the_summary_has_each_quantity_with_its_extreme_layers() -> None:
         *("attention", "share", "cosine", "directions", "rank of ΔW", "label words"),
         *("flipped cosine", "flipped change", "same step"),
     ]
+
+
+def test_the_charts_have_every_head_every_demonstration_and_the_errors_of_random_features() -> None:
+    found = {section.title: section.widget for section in page(study()).sections if section.widget}
+    assert list(found) == ["The step", "Demonstrations", "Random features"]
+    heads = charted(found["The step"], "panel", "name")
+    assert heads["share", "0"] == [0.2, 0.3, 0.4]
+    assert heads["cosine", "1"] == [0.5] * 3
+    assert {panel for panel, _ in heads} == {line[0] for line in page(study()).table("The step").texts()}
+    assert charted(found["Demonstrations"], "name") == {("0",): [0.3, 0.7], ("1",): [0.3, 0.7]}
+    assert found["Demonstrations"].data["points"] == [1, 2]
+    errors = found["Random features"]
+    assert errors.data["points"] == list(SIZES)
+    assert charted(errors, "name") == {("own keys",): [2.5, 1.25], ("keys moved",): [1.25, 0.625]}
+    assert limits(errors, "name")[("own keys",)] == [[0.5, 0.25], [4.5, 2.25]]
 
 
 def test_layers_and_heads_have_their_rows() -> None:

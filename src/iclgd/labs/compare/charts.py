@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.figures import gradient_norms
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.view import Comparison, is_control, title_of
 from iclgd.metrics.compared import Metric
 from iclgd.prompts import WHERE
 from iclgd.report.charts import NULL, OWN, Looks, Series, dots, lines
+from iclgd.report.maps import maps
 from iclgd.report.widgets import Widget
 
 ALL = "all"
@@ -34,8 +36,9 @@ def by_layer(comparison: Comparison) -> Widget | None:
         return None
     choose = {"part": "of", "task": "task", "position": "where", "rate": "rate", "seed": "seed", "against": "beside it"}
     few = len({choice.at_any_rate for choice in spec.trained}) <= FEW
-    more = {"panel": "metric"} if few else {"panel": "learner"}
-    looks = Looks(choose=choose if few else {"metric": "metric"} | choose, colour="learner", x="layer", **more)
+    if not few:
+        choose = {"metric": "metric"} | choose
+    looks = Looks(choose=choose, panel="metric" if few else "learner", colour="learner", x="layer")
     about = "Likeness by layer, a panel for each metric; bands are 95% intervals, the dashed line is a null."
     return lines(lambda: list(_lines(comparison, metrics)), range(layers), looks, about)
 
@@ -134,3 +137,32 @@ def _seeds(
     for seed, row in zip(comparison.spec.seeds, means, strict=True):
         labels = {"seed": str(seed), "against": "", "name": f"{base['learner']}, seed {seed}", "role": OWN}
         yield Series(place | labels, row)
+
+
+def alpha(comparison: Comparison) -> Widget:
+    """α of every pair of finetuned learners by task, and over all, at the place and rate that are chosen."""
+    looks = Looks(choose={"position": "where", "rate": "rate"}, colour="", x="α")
+    return dots(lambda: list(_pairs(comparison)), looks, "α by task for each pair of learners, with 95% intervals.")
+
+
+def _pairs(comparison: Comparison) -> Iterator[Series]:
+    """At the label word first, where the figure is measured, as the papers did."""
+    spec = comparison.spec
+    for position in sorted(WHERE, key=lambda p: p != "label"):
+        for a, b in spec.pairs:
+            pair = {"init": spec.init[0], "learner": a.label, "versus": b.label, "metric": "alpha"}
+            labels = {"panel": f"{a.at_any_rate} ~ {b.at_any_rate}", "position": WHERE[position]}
+            for title, tasks in _tasks(comparison).items():
+                one = comparison.estimate(tasks, position, **pair)
+                if np.isfinite(one.mean):
+                    more = {"rate": f"{a['rate']:g}", "name": title, "role": OWN}
+                    yield Series(labels | more, [one.mean], [one.low], [one.high])
+
+
+def gradients(comparison: Comparison) -> Widget | None:
+    """Gradient norms by layer and demonstration, a map for each learner."""
+    norms = gradient_norms(comparison)
+    if not norms:
+        return None
+    demos = range(1, next(iter(norms.values())).shape[1] + 1)
+    return maps(norms, demos, "demonstration", "layer", "Gradient norms by layer and demonstration.", log=True)

@@ -117,16 +117,22 @@ def draw_alpha(comparison: Comparison) -> Figure:
     return made
 
 
-@styled
-def draw_gradients(comparison: Comparison) -> Figure:
-    """Gradient norm by layer and demonstration, one panel a learner (Deutch 2023, Figure 4), first task and seed."""
+def gradient_norms(comparison: Comparison) -> dict[str, np.ndarray]:
+    """[layer, demonstration] of every learner that the answer speaks of, on the first task and seed."""
     spec = comparison.spec
     init, task, seed = spec.init[0], spec.task[0], spec.seeds[0]
     found = {
         choice.label: comparison.arrays(init=init, task=task, learner=choice.label, quantity="gradient norm")
         for choice in spoken_of(comparison)
     }
-    shown = {label: arrays[seed].values for label, arrays in found.items() if seed in arrays}
+    title = spec.task_titles[task]
+    return {f"{label} on {title}": arrays[seed].values for label, arrays in found.items() if seed in arrays}
+
+
+@styled
+def draw_gradients(comparison: Comparison) -> Figure:
+    """Gradient norm by layer and demonstration, one panel a learner (Deutch 2023, Figure 4), first task and seed."""
+    shown = gradient_norms(comparison)
     made, axes = figure(columns=len(shown), width=3.8, height=3.2)
     for panel, (label, norms) in zip(axes[0], shown.items(), strict=True):
         positive = norms[np.isfinite(norms) & (norms > 0)]
@@ -140,7 +146,7 @@ def draw_gradients(comparison: Comparison) -> Figure:
                 interpolation="nearest",
             )
             made.colorbar(image, ax=panel, label="‖gradient‖")
-        panel.set(title=f"{label} on {spec.task_titles[task]}", xlabel="demonstration", ylabel="layer")
+        panel.set(title=label, xlabel="demonstration", ylabel="layer")
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     return made

@@ -1,8 +1,8 @@
 """What a comparison shows: the answer in a sentence, tables with nulls and baselines, figures."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from iclgd.labs.compare import charts, figures
+from iclgd.labs.compare import charts, figures, sweep_charts
 from iclgd.labs.compare.answer import answer
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.explore import explored
@@ -15,6 +15,7 @@ from iclgd.papers import PAPERS
 from iclgd.prompts import WHERE
 from iclgd.report.page import Drawing, Page, Section
 from iclgd.report.what import what
+from iclgd.report.widgets import Widget
 from iclgd.study import Study
 
 SOURCES = ("dai2022", "deutch2023")
@@ -50,15 +51,21 @@ CAPTIONS = {
     ),
 }
 
+CHARTS: dict[str, Callable[[Comparison], Widget | None]] = {
+    "alpha": charts.alpha,
+    "gradients": charts.gradients,
+    "rates": sweep_charts.by_rate,
+    "sizes": sweep_charts.by_size,
+}
+
 
 def page(study: Study) -> Page:
     comparison = Comparison(study)
     position = comparison.spec.position
     others = [where for where in WHERE if where != position]
     first = list(_tables(comparison, position, brief=True))
-    widgets = {f"layers-{position}": charts.by_layer(comparison)}
     drawings = [
-        Section(*CAPTIONS[name], figure=Drawing(name, draw), widget=widgets.get(name))
+        Section(*CAPTIONS[name], figure=Drawing(name, draw), widget=_widget(name, comparison))
         for name, draw in figures.drawings(comparison).items()
     ]
     rest = [section for where in others for section in _tables(comparison, where, brief=False)]
@@ -71,6 +78,13 @@ def page(study: Study) -> Page:
         glossary=glossary(comparison),
         sources=[PAPERS[name].bibtex(name) for name in SOURCES],
     )
+
+
+def _widget(name: str, comparison: Comparison) -> Widget | None:
+    """The chart of what a figure shows; likeness by layer, which is chosen by place, is shown once."""
+    if name == f"layers-{comparison.spec.position}":
+        return charts.by_layer(comparison)
+    return CHARTS[name](comparison) if name in CHARTS else None
 
 
 def glossary(comparison: Comparison) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The page of `dual bound`: theorem 3.2 against the number of demonstrations."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,7 @@ def page(study: Study) -> Page:
             table(sweep, split),
             Drawing("bound", lambda: drawing(sweep)) if split == SPLITS[0] else None,
             brief=True,
+            widget=quantities(sweep, split),
         )
         for split in SPLITS
     ]
@@ -115,7 +116,24 @@ def picture(sweep: Sweep) -> Widget | None:
         ]
 
     about = "The bound and the measured gap against the number of demonstrations; bands hold 10% to 90% of heads."
-    return lines(made, sweep.counts, Looks(colour="name", x="demonstrations"), about)
+    return lines(made, sweep.counts, Looks(colour="name", x="demonstrations", apart=True), about)
+
+
+def quantities(sweep: Sweep, split: str) -> Widget | None:
+    """Everything that the bound of a split is made of, as in its table, and the gap: log₁₀, but a count of tokens."""
+    if len(sweep.counts) < 2:
+        return None
+
+    def made() -> Iterator[Series]:
+        for name in sweep.names:
+            title = NAMES.get(name, name)
+            ends = [sweep.quantile(split, name, q) for q in (0.5, 0.1, 0.9)]
+            if np.isfinite(ends[0]).any():  # not a split of infinity
+                panel = title if name == "tokens" else f"log₁₀ {title}"
+                yield Series({"panel": panel, "name": "median head", "quantity": title, "role": OWN}, *ends)
+
+    about = f"What the bound of the {split} split is made of; medians, and bands that hold 10% to 90% of heads."
+    return lines(lambda: list(made()), sweep.counts, Looks(colour="quantity", x="demonstrations", apart=True), about)
 
 
 def table(sweep: Sweep, split: str) -> Table:

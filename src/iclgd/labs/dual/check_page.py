@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from iclgd.labs.dual import check_charts
 from iclgd.labs.dual.check_figures import heads_figure, parts_figure
 from iclgd.labs.dual.heads import ERROR, TOLERANCE
 from iclgd.labs.dual.spec import CheckSpec
@@ -106,18 +107,18 @@ class Heads:
 def page(study: Study) -> Page:
     heads = Heads(study)
     subtitle = heads.spec.what(heads.facts, heads.queries)
-    sizes = by_size(heads)
+    parts, sizes = heads.weighted("contributions"), features(heads)
+    given = f"What each demonstration gives to a layer's steps; the parts sum to 1, and {sink(heads)}."
+    needs = f"Relative error of a head's output; {needed(heads) or NO_FEATURES}."
+    step, shares = (
+        Drawing("heads", lambda: heads_figure(heads.shown)),
+        Drawing("parts", lambda: parts_figure(parts, sizes)),
+    )
     sections = [
-        Section("The step", SAYS, summary(heads), Drawing("heads", lambda: heads_figure(heads.shown)), brief=True),
-        Section(
-            "Demonstrations",
-            f"What each demonstration gives to a layer's steps; the parts sum to 1, and {sink(heads)}.",
-            by_demo(heads),
-            Drawing("parts", lambda: parts_figure(heads.weighted("contributions"), features(heads))),
-            brief=True,
-        ),
+        Section("The step", SAYS, summary(heads), step, True, check_charts.heads(heads.shown)),
+        Section("Demonstrations", given, by_demo(heads), shares, True, check_charts.parts(parts)),
         Section("By layer", f"{kernels(heads)}. {SAYS}", by_layer(heads)),
-        Section("Random features", f"Relative error of a head's output; {needed(heads) or NO_FEATURES}.", sizes),
+        Section("Random features", needs, by_size(heads), widget=check_charts.errors(sizes)),
         Section("By head", "Means over queries; the residuals are the largest.", by_head(heads)),
     ]
     drawn = lines(lambda: list(by_layers(heads)), range(len(heads.same)), Looks(colour="name", x="layer"), LINES)

@@ -8,7 +8,7 @@ import numpy as np
 from iclgd.labs.linear import figures
 from iclgd.labs.linear.play import played
 from iclgd.labs.linear.spec import FAST, TrainSpec
-from iclgd.labs.linear.widgets import training, weights
+from iclgd.labs.linear.widgets import layers, shifts, training, weights
 from iclgd.metrics.statistics import half_width
 from iclgd.report.charts import picture
 from iclgd.report.curves import TOLD
@@ -45,10 +45,12 @@ def page(study: Study) -> Page:
         widget = weights(study)
         sections.append(Section("Weights", READ_WEIGHTS, weights_table(study), drawing, brief=True, widget=widget))
     drawing = Drawing("shifts", lambda: figures.shifts(study))
-    sections.append(Section("Out of distribution", READ_SHIFTS, shifts_table(study), drawing))
+    losses = shifts_table(study)
+    sections.append(Section("Out of distribution", READ_SHIFTS, losses, drawing, widget=shifts(losses)))
     if study.arrays(quantity="likeness by layer"):
         drawing = Drawing("learners", lambda: figures.learners(study))
-        sections.append(Section("After each layer", READ_LAYERS, layers_table(study), drawing, brief=True))
+        widget = layers(distances(study))
+        sections.append(Section("After each layer", READ_LAYERS, layers_table(study), drawing, True, widget))
     title = "What self-attention becomes when it is trained on regressions"
     return Page(title, subtitle(spec), answer(study), sections, picture=picture(learners_table(study), "SPD"))
 
@@ -190,14 +192,21 @@ def shifts_table(study: Study) -> Table:
     return Table(["shift", "", *names], rows)
 
 
-def layers_table(study: Study) -> Table:
-    """The nearest learners to the answer after each layer, by mean squared prediction distance over seeds."""
-    first = study.arrays(quantity="likeness by layer")[0]
-    rows: list[list[Entry]] = []
+def distances(study: Study) -> dict[str, dict[str, Size]]:
+    """After each layer the squared prediction distance to every learner that was tried, the nearest first."""
+    first, found = study.arrays(quantity="likeness by layer")[0], {}
+    names = [str(name) for name in first.coordinates["learner"]]
     for layer in first.coordinates["layer"]:
         spd = by_seed(study, {"layer": layer, "metric": "spd"}, quantity="likeness by layer")  # [seed, learner]
-        order = np.argsort(spd.mean(0), kind="stable")[:NEAREST]
-        rows += [[str(layer), str(first.coordinates["learner"][i]), estimate(spd[:, i])] for i in order]
+        order = np.argsort(spd.mean(0), kind="stable")
+        found[str(layer)] = {names[i]: estimate(spd[:, i]) for i in order}
+    return found
+
+
+def layers_table(study: Study) -> Table:
+    """The nearest learners to the answer after each layer, by mean squared prediction distance over seeds."""
+    found = distances(study).items()
+    rows: list[list[Entry]] = [[layer, *one] for layer, far in found for one in list(far.items())[:NEAREST]]
     return Table(["layer", "nearest", "SPD"], rows)
 
 

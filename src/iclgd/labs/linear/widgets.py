@@ -1,12 +1,17 @@
-"""What the page of `linear train` lets a reader choose in: curves of training by seed, matrices side by side."""
+"""What the page of `linear train` lets a reader choose in: curves of training, matrices, losses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from iclgd.labs.linear.figures import SHIFTS
 from iclgd.labs.linear.spec import TrainSpec
+from iclgd.report.charts import OWN, Looks, Series, dots
+from iclgd.report.colours import HOW_MUCH, USUAL
 from iclgd.report.curves import Curve, curves
 from iclgd.report.heat import Pictures, wipe
+from iclgd.report.numbers import Number
+from iclgd.report.page import Table
 from iclgd.report.widgets import Widget
 from iclgd.study import Study
 
@@ -49,6 +54,50 @@ def weights(study: Study) -> Widget:
 
     about = "The matrices of the layer, constructed and trained, with a border between them that can be moved."
     return wipe(pictures, [("x", spec.dx), ("y", spec.dy)], about)
+
+
+def shifts(table: Table) -> Widget:
+    """Losses of a table of shifts: all learners at one value of what is changed in a panel."""
+    found = [
+        Series(
+            {"shift": SHIFTS[str(kind)][0], "panel": f"{SHIFTS[str(kind)][0]}: {value}", "name": name, "role": OWN},
+            *([end] for end in (loss.value, loss.low, loss.high)),
+        )
+        for kind, value, *losses in table.rows
+        for name, loss in zip(list(table.header)[2:], losses, strict=True)
+        if isinstance(loss, Number)
+    ]
+    looks = Looks(choose={"shift": "what is changed"}, colour="name", x="½ squared error", log=_wide(found))
+    return dots(lambda: found, looks, "Loss of the trained model, with 95% intervals, and of learners by shift.")
+
+
+def layers(distances: Mapping[str, Mapping[str, Number]]) -> Widget:
+    """After which layer is chosen: how far its answer is from every learner's, the nearest first."""
+    found = [
+        Series(
+            {"after": layer, "name": name, "role": OWN, "learner": _usual(name)},
+            *([end] for end in (far.value, far.low, far.high)),
+        )
+        for layer, learners in distances.items()
+        for name, far in learners.items()
+    ]
+    looks = Looks(choose={"after": "after layer"}, colour="learner", x="squared prediction distance", log=("",))
+    return dots(lambda: found, looks, "Distance of the answer after a layer to every learner, with 95% intervals.")
+
+
+def _usual(name: str) -> str:
+    """By whom a learner has its colour, however many its steps; of many that nobody knows none has one."""
+    kind = HOW_MUCH.sub("", name)
+    return kind if kind in USUAL else ""
+
+
+def _wide(found: Sequence[Series]) -> list[str]:
+    """Panels of the shifts over which losses grow by more than ten: their scale is logarithmic."""
+    sizes: dict[str, list[float]] = {}
+    for one in found:
+        sizes.setdefault(one.labels["shift"], []).append(float(one.values[0]))
+    wide = {shift for shift, losses in sizes.items() if max(losses) > 10 * min(losses)}
+    return list(dict.fromkeys(one.labels["panel"] for one in found if one.labels["shift"] in wide))
 
 
 def _seeds(study: Study) -> tuple[int, ...]:

@@ -32,30 +32,30 @@
     return made;
   }
 
-  function dotPanel(rows, domain, width, title, colourName, said, axis = "") {
+  function dotPanel(rows, domain, width, title, colourName, said, axis = "", log = false) {
     const names = rows.map((row) => row.label("name") || row.label("role"));
     const labels = Math.max(LABELS, 16 + LETTER * Math.max(...names.map((name) => name.length)));
     const narrow = width < NARROW || labels > width / 2, step = narrow ? 38 : 25;
-    const marks = rows.map((row, i) => ({ i, own: row.label("role") === "own", value: row.values[0], low: row.low[0], high: row.high[0] }));
+    const marks = rows.map((row, i) => ({ i, own: row.label("role") === "own", value: row.values[0], low: log ? Math.max(row.low[0], domain[0]) : row.low[0], high: row.high[0] })); // zero has no logarithm
     const first = marks.find((mark) => mark.own), paint = (mark) => (mark.own ? colourName(rows[mark.i]) : "var(--none)");
     const alone = marks.filter((mark) => mark.own).length === 1 && first && !Number.isNaN(first.low);
     const dy = narrow ? 9 : 0;
     const svg = plot({
       width, height: step * rows.length + (axis ? 46 : 34), marginLeft: narrow ? 6 : labels, marginRight: 16, marginTop: 4, marginBottom: axis ? 42 : 30,
-      x: { domain, label: null, ticks: Math.max(3, Math.round(width / 140)) }, y: { domain: marks.map((mark) => mark.i), axis: null, type: "point", padding: 0.5 },
+      x: { domain, label: null, type: log ? "log" : "linear" }, y: { domain: marks.map((mark) => mark.i), axis: null, type: "point", padding: 0.5 },
       ariaLabel: `${title}: ${rows.map((row, i) => `${names[i]} ${iclgd.interval(row.values[0], row.low[0], row.high[0])}`).join("; ")}`,
       marks: [
         alone ? Plot.rect([first], { x1: "low", x2: "high", fill: paint(first), fillOpacity: 0.1 }) : null,
-        Plot.ruleX([0], { stroke: "var(--soft)", strokeOpacity: 0.6 }),
+        log ? null : Plot.ruleX([0], { stroke: "var(--soft)", strokeOpacity: 0.6 }),
         Plot.ruleY(marks.filter((mark) => !Number.isNaN(mark.low)), { y: "i", x1: "low", x2: "high", stroke: paint, strokeWidth: (mark) => (mark.own ? 2.5 : 1.5), dy }),
-        Plot.dot(marks.filter((mark) => !Number.isNaN(mark.value)), { y: "i", x: "value", r: 4.5, stroke: paint, strokeWidth: 1.8, fill: (mark) => (mark.own ? paint(mark) : "var(--paper)"), dy }),
+        Plot.dot(marks.filter((mark) => (log ? mark.value > 0 : !Number.isNaN(mark.value))), { y: "i", x: "value", r: 4.5, stroke: paint, strokeWidth: 1.8, fill: (mark) => (mark.own ? paint(mark) : "var(--paper)"), dy }),
         Plot.text(marks, { y: "i", text: (mark) => names[mark.i], frameAnchor: "left", textAnchor: narrow ? "start" : "end", dx: narrow ? 0 : -10, dy: narrow ? -8 : 0, fill: (mark) => (mark.own ? "var(--ink)" : "var(--soft)"), fontWeight: (mark) => (mark.own ? 600 : 400), stroke: "var(--paper)", strokeWidth: 4 }),
-        Plot.axisX({ label: axis || null, labelArrow: "none", ticks: Math.max(3, Math.round(width / 140)), color: "var(--soft)" }),
+        Plot.axisX({ label: axis || null, labelArrow: "none", color: "var(--soft)", ...(log ? { ticks: logTicks(domain), tickFormat: (v) => iclgd.brief(v) } : { ticks: Math.max(3, Math.round(width / 140)) }) }),
       ],
       color: { type: "identity" },
     });
     const [x, y] = [svg, svg].map((_, i) => svgScale(svg, i ? "y" : "x"));
-    iclgd.pointed(svg, marks.map((mark) => [{ x: x(mark.value), y: y(mark.i) + dy, text: `${names[mark.i]}\n${iclgd.interval(mark.value, mark.low, mark.high)}` }]), said);
+    iclgd.pointed(svg, marks.map((mark) => [{ x: x(mark.value), y: y(mark.i) + dy, text: `${names[mark.i]}\n${iclgd.interval(mark.value, rows[mark.i].low[0], mark.high)}` }]), said);
     return svg;
   }
 
@@ -72,8 +72,8 @@
   }
 
   /* About five places on an axis; of whole numbers only whole ones. */
-  function ticks(points) {
-    const found = d3.ticks(points[0], points.at(-1), 5);
+  function ticks(points, across, log) {
+    const found = log ? logTicks(across) : d3.ticks(points[0], points.at(-1), 5);
     return points.every(Number.isInteger) ? found.filter(Number.isInteger) : found;
   }
 
@@ -85,13 +85,16 @@
   }
 
   function linePanel(rows, data, domain, width, title, said) {
-    const points = data.points, log = data.log?.includes(title), known = (value) => (log && value <= 0 ? NaN : value); // zero has no logarithm
-    const marks = rows.map((row) => points.map((x, i) => ({ x, y: known(row.values[i]), low: known(row.low[i]), high: known(row.high[i]) })));
+    const log = data.log?.includes(title), known = (value) => (log && value <= 0 ? NaN : value); // zero has no logarithm
+    const every = rows.map((row) => data.points.map((x, i) => ({ x, y: known(row.values[i]), low: known(row.low[i]), high: known(row.high[i]) })));
+    const marks = data.apart ? every.map((line) => line.filter((p) => !Number.isNaN(p.y))) : every;
+    const points = data.apart ? data.points.filter((x) => marks.some((line) => line.some((p) => p.x === x))) : data.points;
+    const across = data.apart ? [points[0] / 1.15, points.at(-1) * 1.15] : [points[0], points.at(-1)];
     const own = (row) => row.label(data.own) !== "null", banded = rows.filter(own).length <= BANDS;
     const layer = Number(iclgd.chosen.get("layer"));
     const svg = plot({
       width, height: 198, marginLeft: 40, marginRight: 16, marginTop: 8, marginBottom: 38,
-      x: { domain: [points[0], points.at(-1)], label: null }, y: { domain, label: null, type: log ? "log" : "linear" },
+      x: { domain: across, label: null, type: data.apart ? "log" : "linear" }, y: { domain, label: null, type: log ? "log" : "linear" },
       ariaLabel: `${title}: lines over ${data.x}, ${rows.map((row) => row.label(data.name)).join(", ")}`,
       marks: [
         log ? null : Plot.ruleY([0], { stroke: "var(--soft)", strokeOpacity: 0.6 }),
@@ -99,8 +102,9 @@
         ...rows.flatMap((row, i) => [
           own(row) && banded ? Plot.areaY(marks[i].filter((p) => !Number.isNaN(p.low)), { x: "x", y1: "low", y2: "high", fill: colour(row.label(data.colour)), fillOpacity: 0.16 }) : null,
           Plot.lineY(marks[i], { x: "x", y: "y", stroke: colour(row.label(data.colour)), strokeWidth: own(row) ? 2 : 1.3, strokeDasharray: dash(row, rows, data) }),
+          data.apart && own(row) ? Plot.dot(marks[i], { x: "x", y: "y", r: 2.6, fill: colour(row.label(data.colour)) }) : null,
         ]),
-        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: ticks(points), tickFormat: (v) => String(v) }),
+        Plot.axisX({ label: data.x, labelArrow: "none", labelAnchor: "right", color: "var(--soft)", ticks: ticks(points, across, data.apart), tickFormat: (v) => (data.apart ? iclgd.brief(v) : String(v)) }),
         Plot.axisY({ label: null, color: "var(--soft)", ticks: log ? logTicks(domain) : 4, ...(log ? { tickFormat: (v) => iclgd.brief(v) } : {}) }),
       ],
     });
@@ -152,10 +156,11 @@
     const names = Object.keys(data.names).filter((name) => name !== data.own && rows.some((row) => row.label(name)));
     const header = [...names, ...(data.points.length ? [data.x] : []), "mean"];
     const points = data.points.length ? data.points : [null];
-    const body = rows.flatMap((row) => points.map((point, i) => [
+    const there = (row, i) => !data.apart || !Number.isNaN(row.values[i]);
+    const body = rows.flatMap((row) => points.map((point, i) => !there(row, i) ? null : [
       ...names.map((name) => ({ text: row.label(name) })), ...(point === null ? [] : [{ text: String(point) }]),
       { text: iclgd.interval(row.values[i], row.low[i], row.high[i]), value: row.values[i], low: row.low[i], high: row.high[i] },
-    ]));
+    ]).filter(Boolean));
     const table = el("table", {}, el("thead", {}, el("tr", {}, ...header.map((name) => iclgd.head(name)))),
       el("tbody", {}, ...body.map((row) => el("tr", {}, ...row.map((cell) => el("td", { text: cell.text }))))));
     host.replaceChildren(save.tableBar("numbers", () => [header, body]), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the chart" }, table));
@@ -184,15 +189,15 @@
     new ResizeObserver(() => Math.abs(view.clientWidth - width) > 8 && redraw()).observe(view);
   }
 
-  Object.assign(iclgd, { linePanel, dotPanel, extent, legend, plot, colour, learned });
+  Object.assign(iclgd, { chart, linePanel, dotPanel, extent, legend, plot, colour, learned });
 
   iclgd.widget("dots", (host, data) => chart(host, data, (rows, room, said) => {
-    const panels = unique(rows, data.panel), domain = extent(rows), one = panels.length === 1;
+    const panels = unique(rows, data.panel), log = panels.some((panel) => data.log.includes(panel)), domain = extent(rows, log), one = panels.length === 1; // one scale for all
     const width = one ? Math.min(room, 760) : room >= 2 * NARROW ? (room - 24) / 2 : room;
     const colourName = (row) => (row.label(data.colour) ? colour(row.label(data.colour)) : "var(--mark)");
     const drawn = panels.map((panel) => {
       const inside = rows.filter((row) => row.label(data.panel) === panel);
-      return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, dotPanel(inside, domain, width, panel, colourName, said, data.x));
+      return el("div", {}, panel ? el("div", { class: "title", text: panel }) : null, dotPanel(inside, domain, width, panel, colourName, said, data.x, log));
     });
     return [el("div", { class: one ? "" : "pairs" }, ...drawn)];
   }));
