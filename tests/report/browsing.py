@@ -8,7 +8,7 @@ from typing import Any
 
 @contextmanager
 def opened(browser: Any, path: Path, width: int = 1280, hash: str = "", dark: bool = False) -> Iterator[Any]:
-    """The page, once its scripts have run."""
+    """The page, once its scripts have run and charts have the width that the laid out page gives them."""
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
     faults: list[str] = []
     page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
@@ -18,6 +18,7 @@ def opened(browser: Any, path: Path, width: int = 1280, hash: str = "", dark: bo
     try:
         page.goto(path.as_uri() + hash)
         page.wait_for_selector("html[data-ready]", state="attached")
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         yield page
         assert faults == []
     finally:
