@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
-from iclgd.labs.causal.heads import carried_together
+from iclgd.labs.causal.heads import beside_reading, carried_together, ranks
 from iclgd.labs.causal.tables import shown
 from iclgd.labs.causal.view import HeadRuns, View, mean, shares_of
 from iclgd.metrics.margins import over_episodes
@@ -27,37 +26,24 @@ class Exchanged:
         return self.view.exchanged_runs(task, seed, self.rate, self.source, self.into)
 
     def single(self) -> np.ndarray:
-        """What each head carries of the way: (task, seed, layer·head)."""
-
-        def of_episode(task: str, seed: int) -> np.ndarray | None:
-            found = shares_of(self.runs(task, seed))
-            return None if found is None else found.ravel()
-
-        return over_episodes(self.view.spec.task, self.view.spec.seeds, of_episode)
-
-    def likeness(self) -> np.ndarray:
-        """Spearman's, over heads, of these shares and of reading's in the zero-shot run: (task, seed, 1)."""
-
-        def of_episode(task: str, seed: int) -> np.ndarray | None:
-            one, two = shares_of(self.runs(task, seed)), self.view.head_shares(task, seed)
-            return None if one is None or two is None else np.array([stats.spearmanr(one.ravel(), two.ravel())[0]])
-
-        return over_episodes(self.view.spec.task, self.view.spec.seeds, of_episode)
+        """What each head carries of the way: (task, seed, layer, head)."""
+        return over_episodes(self.view.spec.task, self.view.spec.seeds, lambda *place: shares_of(self.runs(*place)))
 
     def row(self) -> list[Entry] | None:
         single = self.single()
         if not np.isfinite(single).any():
             return None
-        _, heads = self._shape()
-        place = int(np.nanmean(single, (0, 1)).argmax())
-        carries = [single[..., [place]], single.sum(-1, keepdims=True), carried_together(self.view, self.runs)]
-        like: Entry = "" if (self.source, self.into) == ("icl", "zero-shot") else shown(mean(self.likeness()))
-        return [f"layer {place // heads}, head {place % heads}", *(shown(mean(one)) for one in carries), like]
-
-    def _shape(self) -> tuple[int, int]:
-        places = [(task, seed) for task in self.view.spec.task for seed in self.view.spec.seeds]
-        found = next(one for place in places if (one := self.runs(*place)) is not None)[0]
-        return found.shape[0], found.shape[1]
+        means = np.nanmean(single, (0, 1))
+        layer, head = divmod(int(means.argmax()), means.shape[1])
+        carries = [
+            single[:, :, layer, [head]],
+            single.sum((-2, -1))[..., None],
+            carried_together(self.view, self.runs),
+        ]
+        like: list[Entry] = [""]
+        if self.rate is not None:
+            like = [shown(mean(beside_reading(self.view, self.runs, ranks)))]
+        return [f"layer {layer}, head {head}", *(shown(mean(one)) for one in carries), *like]
 
 
 def table(view: View) -> Table:

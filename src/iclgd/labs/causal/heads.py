@@ -16,6 +16,7 @@ from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
 
 Shares = np.ndarray  # (layer, head)
+Runs = Callable[[str, int], HeadRuns | None]  # by task and seed
 CHOSEN_ON, MEASURED_ON = slice(0, None, 2), slice(1, None, 2)  # queries
 
 
@@ -29,11 +30,7 @@ class Heads:
 
     def correlation(self, rate: float, null: str | None = None) -> np.ndarray:
         """Spearman's, over heads, of what reading's and training's carry: (task, seed, 1)."""
-
-        def value(one: Shares, two: Shares) -> float:
-            return float(stats.spearmanr(one.ravel(), two.ravel())[0])
-
-        return self._of_both(rate, null, value)
+        return beside_reading(self.view, self._runs(rate, null), ranks)
 
     def common(self, rate: float, null: str | None = None) -> np.ndarray:
         """How many of the foremost heads of one are among the foremost of the other, as a share."""
@@ -42,19 +39,15 @@ class Heads:
             first, second = (foremost(shares, self.view.spec.heads) for shares in (one, two))
             return float((first & second).sum() / first.sum())
 
-        return self._of_both(rate, null, value)
-
-    def _of_both(self, rate: float, null: str | None, value: Callable[[Shares, Shares], float]) -> np.ndarray:
-        def of_episode(task: str, seed: int) -> np.ndarray | None:
-            one, two = (shares_of(self.view.head_runs(task, seed, *which)) for which in ((), (rate, null)))
-            return None if one is None or two is None else np.array([value(one, two)])
-
-        return over_episodes(self.view.spec.task, self.view.spec.seeds, of_episode)
+        return beside_reading(self.view, self._runs(rate, null), value)
 
     def together(self, rate: float | None = None, null: str | None = None) -> np.ndarray:
         """The sum of what the foremost heads carry: chosen on every other query, measured on the rest."""
 
-        return carried_together(self.view, lambda task, seed: self.view.head_runs(task, seed, rate, null))
+        return carried_together(self.view, self._runs(rate, null))
+
+    def _runs(self, rate: float | None, null: str | None) -> Runs:
+        return lambda task, seed: self.view.head_runs(task, seed, rate, null)
 
     @cached_property
     def beside(self) -> Beside:
@@ -107,7 +100,22 @@ class Heads:
         )
 
 
-def carried_together(view: View, runs: Callable[[str, int], HeadRuns | None]) -> np.ndarray:
+def ranks(one: Shares, two: Shares) -> float:
+    """Spearman's correlation over heads."""
+    return float(stats.spearmanr(one.ravel(), two.ravel())[0])
+
+
+def beside_reading(view: View, runs: Runs, value: Callable[[Shares, Shares], float]) -> np.ndarray:
+    """A value of reading's shares in the zero-shot run and of these, episode by episode: (task, seed, 1)."""
+
+    def of_episode(task: str, seed: int) -> np.ndarray | None:
+        one, two = view.head_shares(task, seed), shares_of(runs(task, seed))
+        return None if one is None or two is None else np.array([value(one, two)])
+
+    return over_episodes(view.spec.task, view.spec.seeds, of_episode)
+
+
+def carried_together(view: View, runs: Runs) -> np.ndarray:
     """The sum of the single shares of the foremost heads, chosen on every other query and measured on the rest."""
 
     def of_episode(task: str, seed: int) -> np.ndarray | None:
