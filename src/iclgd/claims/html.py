@@ -14,7 +14,12 @@ from iclgd.report.page import Page, Section, Table
 from iclgd.report.widgets import Widget
 
 LEDGER = Path(__file__).parent / "ledger.js"
-WORDS = {"holds": "hold", "fails": "fail", "depends": "depend on something"}
+# what the ledger says of a sentence, of one and of several
+WORDS = {
+    "holds": ("holds", "hold"),
+    "fails": ("fails", "fail"),
+    "depends": ("depends on something", "depend on something"),
+}
 BY_PAPER = "What the ledger says of the sentences of each paper."
 ABOUT = "Sentences of the papers, what the ledger says of each, and whether a run confirmed it."
 TOLD = (
@@ -37,7 +42,7 @@ def answer(claims: Sequence[Claim]) -> str:
     """How many sentences hold and do not, as the ledger says, and whether runs say the same."""
     said, states = Counter(map(_said, claims)), Counter(of_kept(claim).state for claim in claims)
     judged, confirmed = len(claims) - said["open"], states["as we say"]
-    told = ", ".join(f"{said[one]} {word}" for one, word in WORDS.items() if said[one])
+    told = ", ".join(f"{said[one]} {words[said[one] > 1]}" for one, words in WORDS.items() if said[one])
     runs = "as runs confirm" if confirmed == judged else f"which runs confirm of {confirmed}"
     left = f"; {said['open']} {'is' if said['open'] == 1 else 'are'} open" if said["open"] else ""
     return f"Of {counted(len(claims), 'sentence')} {told or 'none is judged'}{f', {runs}' if told else ''}{left}."
