@@ -12,6 +12,7 @@ from iclgd.labs.causal.figures import draw_layers
 from iclgd.labs.causal.heads import Heads
 from iclgd.labs.causal.page import page
 from iclgd.labs.causal.tables import foremost, halfway
+from iclgd.labs.causal.view import CORRELATION, mean
 
 
 class Without(Plant):
@@ -257,3 +258,10 @@ def test_every_row_has_as_many_entries_as_the_header():
         assert {len(row) for row in table.rows} == {len(table.header)}
     row = Heads(view).table().rows[0]
     assert [str(entry)[:3] for entry in row] == ["icl", "", "", "", "", ".65"]  # ten of twelve heads, .02 to .11
+
+
+def test_the_interval_of_a_correlation_stays_between_minus_one_and_one():
+    found = mean(np.array([[[0.9], [-0.4]]]), CORRELATION)
+    assert found.mean == pytest.approx(0.25)
+    assert -1 <= found.low < -0.4
+    assert 0.9 < found.high <= 1

@@ -6,7 +6,7 @@ import numpy as np
 
 from iclgd.labs.causal.heads import beside_reading, carried_together, ranks
 from iclgd.labs.causal.tables import shown
-from iclgd.labs.causal.view import HeadRuns, View, mean, shares_of
+from iclgd.labs.causal.view import CORRELATION, HeadRuns, View, mean, shares_of
 from iclgd.metrics.margins import over_episodes
 from iclgd.report.page import Entry, Table
 
@@ -42,7 +42,7 @@ class Exchanged:
         ]
         like: list[Entry] = [""]
         if self.rate is not None:
-            like = [shown(mean(beside_reading(self.view, self.runs, ranks)))]
+            like = [shown(mean(beside_reading(self.view, self.runs, ranks), CORRELATION))]
         return [f"layer {layer}, head {head}", *(shown(mean(one)) for one in carries), *like]
 
 

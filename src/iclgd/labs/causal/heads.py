@@ -10,7 +10,7 @@ from scipy import stats
 
 from iclgd.labs.causal.beside import Beside
 from iclgd.labs.causal.tables import NULLS, shown
-from iclgd.labs.causal.view import HeadRuns, View, mean, shares_of
+from iclgd.labs.causal.view import CORRELATION, HeadRuns, View, mean, shares_of
 from iclgd.metrics.margins import over_episodes
 from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
@@ -67,8 +67,8 @@ class Heads:
                 less: list[Entry] = ["", ""]
                 if one := self.beside.differences.get((rate, title)):
                     less = [shown(one.estimate), p_value(one.corrected)]
-                found = [mean(values(rate, null)) for values in (self.correlation, self.common, self.together)]
-                first, *rest = map(shown, found)
+                first = shown(mean(self.correlation(rate, null), CORRELATION))
+                rest = [shown(mean(values(rate, null))) for values in (self.common, self.together)]
                 rows.append([title if null is None else f"  {title}", first, *less, *rest])
         return Table(header, rows)
 
@@ -96,7 +96,7 @@ class Heads:
             return ""
         return (
             f"Over single heads, what training{found.chosen()} carries of its effect and reading of its own have a "
-            f"rank correlation of {shown(mean(found.own[found.rate]))}, {found.said()}."
+            f"rank correlation of {shown(mean(found.own[found.rate], CORRELATION))}, {found.said()}."
         )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from iclgd.labs.causal.ground import SWAPS
-from iclgd.labs.causal.view import SCORES, View, by_layer, mean, shares
+from iclgd.labs.causal.view import CORRELATION, SCORES, View, by_layer, mean, shares
 from iclgd.metrics.differences import difference
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import Number
@@ -111,7 +111,7 @@ def heads(view: View) -> Table:
         layer, head = divmod(int(place), carried.shape[1])
         scores = [Number(float(one[layer, head])) for one in known.values()]
         rows.append([f"layer {layer}, head {head}", Number(float(carried[layer, head])), *scores])
-    like: list[Entry] = [shown(mean(view.rank_likeness(name))) for name in known]
+    like: list[Entry] = [shown(mean(view.rank_likeness(name), CORRELATION)) for name in known]
     rows.append(["rank correlation, all heads", "", *like])
     return Table(["head", "carries", *known], rows)
 

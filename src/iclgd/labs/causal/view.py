@@ -183,11 +183,12 @@ def shares_of(runs: HeadRuns | None, queries: slice = ALL) -> np.ndarray | None:
 
 
 NAN = float("nan")
+CORRELATION = (-1.0, 1.0)
 NOTHING = Estimate(NAN, NAN, NAN, NAN, 0, 0, 0, "none")
 
 
-def mean(values: np.ndarray) -> Estimate:
-    return estimate(values) if np.isfinite(values).any() else NOTHING
+def mean(values: np.ndarray, bounds: tuple[float, float] | None = None) -> Estimate:
+    return estimate(values, bounds) if np.isfinite(values).any() else NOTHING
 
 
 def shares(values: np.ndarray) -> Estimate:
