@@ -1,7 +1,8 @@
 """A stranger's lab for testing engines: cells that sleep a little, and on request die, raise, refuse or fill memory.
 
 Also a plugin, and a driver that can be killed, `python naps.py FOLDER ENGINE [FIELD=VALUE …]`: it writes every cell
-that it was told of to FOLDER/told, and every cell that was run to FOLDER/ran.
+that it was told of to FOLDER/told, every cell that was run to FOLDER/ran, and every cell whose worker ended to
+FOLDER/lost.
 """
 
 import os
@@ -105,6 +106,10 @@ def drive(folder: str, engine: str, *given: str) -> None:
         def done(self, key: str) -> None:
             super().done(key)
             written(f"{folder}/told", key)
+
+        def lost(self, key: str) -> None:
+            super().lost(key)
+            written(f"{folder}/lost", key)
 
     options = dict(one.split("=") for one in given)
     how = Engine(engine, 2 if engine == "processes" else None, options.pop("address", None))

@@ -45,6 +45,9 @@ class Driver:
     def told(self) -> list[str]:
         return naps.lines(self.folder / "told")
 
+    def lost(self) -> list[str]:
+        return naps.lines(self.folder / "lost")
+
     def ran(self) -> list[int]:
         return list(map(int, naps.lines(self.folder / "ran")))
 
@@ -104,7 +107,10 @@ def kill_workers(driver: Driver, kills: int, workers, seed: int = 0) -> int:
     try:
         while process.poll() is None and killed < kills:
             heard = len(driver.told())
-            while process.poll() is None and len(driver.told()) < heard + 3:  # no cell is to meet it three times
+            while process.poll() is None and not (
+                len(driver.told()) >= heard + 3  # the last one that was killed is known to be gone by now
+                and set(driver.lost()) <= set(driver.told())  # no cell is to meet it three times: it would be set aside
+            ):
                 time.sleep(0.01)
             time.sleep(draw.uniform(0.0, 0.1))
             found = workers(process.pid)
