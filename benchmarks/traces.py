@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -140,9 +141,9 @@ def compare(one: Subject, prompts: Prompts, few: int, batch: int | None, within:
         timed(lambda: ours(one, prompts, batch), one.device),
         len(prompts.queries),
     )
-    for name, make in PEERS.items():  # last: they change the model they are given
+    for name, make in PEERS.items():
         if find_spec(make.__name__) is not None and one.tokenizer is not None:
             with eager(one):
-                run = make(one)
+                run = make(Subject(deepcopy(one.model), one.tokenizer, one.name))  # of its own: they change it
                 take(name, run(asked), timed(lambda run=run: run(asked), one.device, 1), few)
     return found

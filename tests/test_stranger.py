@@ -91,7 +91,7 @@ def test_the_help_has_the_lab_and_says_whose_it_is_without_importing_it(place):
 def test_the_help_of_compare_has_learner_metric_null_and_task(place):
     text = " ".join(said(place, "compare", "--help").split()).replace("- ", "-")  # words broken at a hyphen
     assert "in-context-vector, noise." in text
-    assert "KL, signs." in text
+    assert "margins-recovered-centred, signs." in text
     assert "other-task, other-layer." in text
     assert "trec, colours." in text
 

@@ -105,3 +105,43 @@ def test_tau_is_of_what_trained_and_of_nothing_else():
     untrained = compared.tau(seen)
     assert untrained.shape == (2, LAYERS)
     assert untrained.isnan().all()
+
+
+def margins(trace: Trace, label: int, of: int = 0) -> list[float]:
+    """How much likelier a label is than another, by query."""
+    return [float(row[label] - row[of]) for row in trace.scores]
+
+
+def test_margins_of_two_labels_are_recovered_and_missed_as_their_differences_are():
+    zero, icl, tuned = (margins(trace, 1) for trace in (ZERO, ICL, TUNED))
+    wanted = [read - before for read, before in zip(icl, zero, strict=True)]
+    found = [learned - before for learned, before in zip(tuned, zero, strict=True)]
+
+    def share(found: list[float], wanted: list[float]) -> float:
+        return sum(f * w for f, w in zip(found, wanted, strict=True)) / sum(w * w for w in wanted)
+
+    def apart(values: list[float]) -> list[float]:
+        return [value - sum(values) / len(values) for value in values]
+
+    lost = [f - w for f, w in zip(apart(found), apart(wanted), strict=True)]
+    missed = sum(x * x for x in lost) / sum(w * w for w in apart(wanted))
+    assert float(compared.margins_recovered(SEEN).mean()) == pytest.approx(share(found, wanted), rel=1e-12)
+    centred_share = share(apart(found), apart(wanted))
+    assert float(compared.margins_recovered_centred(SEEN).mean()) == pytest.approx(centred_share, rel=1e-12)
+    assert float(compared.margins_missed(SEEN).mean()) == pytest.approx(missed, rel=1e-12)
+
+
+def test_reading_itself_misses_nothing_and_doing_nothing_misses_all():
+    for tuned, missed, brought in ((ICL, 0, 1), (ZERO, 1, 0)):
+        seen = replace(SEEN, tuned=tuned)
+        assert float(compared.margins_missed(seen).mean()) == pytest.approx(missed, abs=1e-12)
+        for one in (compared.margins_recovered, compared.margins_recovered_centred):
+            assert float(one(seen).mean()) == pytest.approx(brought, abs=1e-12)
+
+
+def test_a_shift_that_all_queries_share_is_recovered_only_with_it():
+    shift = torch.tensor([0.0, 0.7], dtype=torch.float64)
+    seen = replace(SEEN, tuned=replace(ICL, scores=ICL.scores + shift))
+    assert float(compared.margins_missed(seen).mean()) == pytest.approx(0, abs=1e-12)
+    assert float(compared.margins_recovered_centred(seen).mean()) == pytest.approx(1)
+    assert abs(float(compared.margins_recovered(seen).mean()) - 1) > 0.05

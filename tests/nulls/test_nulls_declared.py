@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from iclgd.errors import Refusal
+from iclgd.labs.compare.spec import USUAL_NULLS
 from iclgd.nulls import NULLS, Null
 from iclgd.nulls.trained import OtherDemos, OtherTask, TwoWrongs
 from iclgd.spec import EpisodeSpec
@@ -57,9 +58,12 @@ def test_which_task_stands_in_for_which():
     def stands_in(task, given="continents"):
         return OtherTask(given).source(task, 5, 7)[0]
 
-    assert [stands_in(task) for task in ("sst2", "continents", "kinds")] == ["continents", "kinds", "continents"]
+    assert [stands_in(task) for task in ("sst2", "continents", "kinds")] == ["continents", "sentiment", "continents"]
     assert [stands_in("kinds", "kinds"), stands_in("sentiment", "sentiment")] == ["sentiment", "continents"]
-    assert stands_in("sst2", "sst2") == "continents"
+    assert stands_in("sst2", "sst2") == "sentiment"
+    usual = [choice.partition("task=")[2] or "continents" for choice in USUAL_NULLS if choice.startswith("other-task")]
+    for task in ("sentiment", "kinds", "continents", "sst2"):
+        assert len({task, *(stands_in(task, given) for given in usual)}) == 1 + len(usual) == 3
     assert [stands_in("continents", "sentiment"), stands_in("sst2", "sentiment")] == ["sentiment"] * 2
     drawn = [OtherTask().source("sst2", k, 7)[1] for k in (5, 64, 65)]
     assert [(spec.k, spec.seed, spec.queries) for spec in drawn] == [(5, 7, 1), (64, 7, 1), (64, 7, 1)]

@@ -28,6 +28,17 @@ OWN = (
     ),
     ("agreement", "agrees", "share of queries answered as icl answers them"),
     ("KL", "kl", "divergence of the distribution over label words from icl's, in nats"),
+    (
+        "margins-missed",
+        "margins_missed",
+        "of icl's change of label margins beyond one shift for all queries: 0 is icl, 1 doing nothing",
+    ),
+    ("margins-recovered", "margins_recovered", "share of icl's change of label margins that is brought about"),
+    (
+        "margins-recovered-centred",
+        "margins_recovered_centred",
+        "share of icl's change of label margins, the mean over queries taken off",
+    ),
 )
 for _name, _function, _summary in OWN:
     METRICS.add(_name, f"iclgd.metrics.compared:{_function}", _summary)

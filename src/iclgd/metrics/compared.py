@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from iclgd.metrics.likeness import centred, centred_maps, cosine, sim_am, sim_am_delta, sim_aou, sim_aou_norm
+from iclgd.metrics.margins import effect, missed, recovered
 from iclgd.metrics.prediction import agreement, batch_calibration, contextual_calibration, kl_divergence, right
 from iclgd.metrics.ranking import training_token_tau
 from iclgd.models.traces import Trace, Training
@@ -204,3 +206,27 @@ def agrees(seen: Compared) -> Tensor:
 @metric("KL(icl ‖ it)", "query", (0, float("inf")))
 def kl(seen: Compared) -> Tensor:
     return kl_divergence(seen.icl.scores, seen.tuned.scores)
+
+
+ANY = (-float("inf"), float("inf"))
+
+
+@metric("margins missed", "query", (0, float("inf")))
+def margins_missed(seen: Compared) -> Tensor:
+    """Of reading's effect on the label margins beyond the shift that queries share: 0 is reading, 1 doing nothing."""
+    return _of_margins(seen, missed, centred=True)
+
+
+@metric("margins recovered", "query", ANY)
+def margins_recovered(seen: Compared) -> Tensor:
+    return _of_margins(seen, recovered, centred=False)
+
+
+@metric("without the mean shift", "query", ANY)
+def margins_recovered_centred(seen: Compared) -> Tensor:
+    return _of_margins(seen, recovered, centred=True)
+
+
+def _of_margins(seen: Compared, share: Callable[[np.ndarray, np.ndarray, bool], np.ndarray], centred: bool) -> Tensor:
+    zero, icl, tuned = (trace.scores.double().cpu().numpy() for trace in (seen.zero, seen.icl, seen.tuned))
+    return torch.from_numpy(share(effect(tuned, zero), effect(icl, zero), centred))

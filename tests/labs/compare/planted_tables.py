@@ -7,6 +7,7 @@ import numpy as np
 from planted_compare import QUERIES, likeness
 
 from iclgd.lab import Cell
+from iclgd.labs.compare.spec import CONSTANT
 from iclgd.results import Array, array
 
 LEVEL = {"gd 0.01": 0.1, "gd 0.1": 0.2, "lcgd 0.01": 0.3, "lcgd 0.1": 0.4}
@@ -21,7 +22,8 @@ FIELDS = {
     "rates": "0.01,0.1",
     "seeds": 3,
     "nulls": "other-query,wrong-labels",
-    "metrics": "accuracy,calibrated,contextual,SimAOU,SimAM_delta,contrast-AOU,label-share,tau,agreement",
+    "metrics": "accuracy,calibrated,contextual,SimAOU,SimAM_delta,contrast-AOU,label-share,tau,"
+    "agreement,margins-missed",
 }
 
 
@@ -39,12 +41,19 @@ def plant(cell: Cell, random: np.random.Generator) -> list[Array]:
     def same(mean: float, **labels: str) -> Array:
         return likeness(mean + task + wobble, random, spread=0, **labels)
 
+    def missed(mean: float, **labels: str) -> Array:
+        return array(np.full(QUERIES, mean + wobble), "query", **labels)
+
     if "versus" in cell.labels:
         return [same(LEVEL[str(cell.labels["learner"])] / 2, metric="alpha")]
     if "learner" not in cell.labels:
         found = [right(share, metric="accuracy", learner=name) for name, share in (("zero-shot", 0.4), ("icl", 0.8))]
         found += [right(0.6, metric="contextual", learner="icl"), same(0.05, metric="label-share", learner="icl")]
         found += [right(0.3, metric="accuracy", learner="icl", null="wrong-labels")]
+        found += [
+            right(0.6, metric="agreement", learner=CONSTANT),
+            missed(2.0, metric="margins-missed", learner=CONSTANT),
+        ]
         return [*found, same(0.5, metric="SimAOU", learner="icl", floor="other precision")]
     level, first = LEVEL[str(cell.labels["learner"])], cell.labels["init"] == "trained"
     level -= 0 if first else 0.05
@@ -52,6 +61,7 @@ def plant(cell: Cell, random: np.random.Generator) -> list[Array]:
         right(0.5 + level, metric="accuracy"),
         right(0.5 + level / 2, metric="calibrated"),
         right(0.7, metric="agreement"),
+        missed(1 - level, metric="margins-missed"),
         same(level, metric="SimAOU"),
         same(level / 2, metric="SimAM_delta"),
         same(level / 4, metric="tau"),
@@ -65,6 +75,7 @@ def plant(cell: Cell, random: np.random.Generator) -> list[Array]:
             same(0.02, metric="contrast-AOU", null="other-query"),
             same(0.03, metric="SimAOU", null="wrong-labels"),
             right(0.2, metric="accuracy", null="wrong-labels"),
+            missed(1.5, metric="margins-missed", null="wrong-labels"),
             same(0.6, metric="SimAOU", floor="other precision"),
             array([9.0, 8, 7, 6, 5, 4, 1 - level, 3 - level], "step", quantity="loss"),
             array([3.0 / level, 4.0 / level], "part", quantity="weight change"),

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from iclgd.labs.compare import run
-from iclgd.labs.compare.spec import CompareSpec
+from iclgd.labs.compare.spec import CONSTANT, CompareSpec
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.prompted import InContext, ZeroShot
@@ -183,3 +183,33 @@ def test_the_contrast_stands_beside_that_of_every_null_that_has_one(subject, tas
     assert not {null for name, null in beside if name in contrasts} & {"uniform", "wrong-labels"}
     own, null = (found.select(metric="contrast-AOU", null=one)[0].values for one in (None, "other-query"))
     assert np.abs(own - null).max() > 1e-3
+
+
+def test_one_answer_for_all_queries_is_readings_mean_and_stands_where_answers_are_compared(subject, task, traces):
+    found = little_result(subject, little_cell(task))
+    asked = {one.labels["metric"] for one in found.arrays if one.labels.get("learner") == CONSTANT}
+    assert asked == {"agreement", "KL", "margins-missed", "margins-recovered", "margins-recovered-centred"}
+    scores = traces["icl"].scores.double()
+    chosen = int(scores.mean(0).argmax())
+    agrees = [int(row.argmax()) == chosen for row in scores]
+    assert only(found, metric="agreement", learner=CONSTANT).values.tolist() == agrees
+    apart = [
+        t.scores.double() @ torch.tensor([-1.0, 1.0], dtype=torch.float64) for t in (traces["zero"], traces["icl"])
+    ]
+    before, after = (one - one.mean() for one in apart)  # the same for all is nothing, but it undoes what was there
+    missed = float((after**2).sum() / ((after - before) ** 2).sum())
+    assert only(found, metric="margins-missed", learner=CONSTANT).values.mean() == pytest.approx(missed, rel=1e-4)
+
+
+def test_nulls_that_train_answer_beside_reading_too(subject, task):
+    cell = little_cell(task, "gd:rate=0.01", nulls=("random", "wrong-labels", "filler"))
+    found = little_result(subject, cell)
+    answered = {
+        one.labels["null"] for one in found.arrays if one.labels.get("metric") == "agreement" if "null" in one.labels
+    }
+    assert answered == {"wrong-labels"}
+    own, wrong = (
+        only(found, metric="margins-missed", **labels).values for labels in ({"null": None}, {"null": "wrong-labels"})
+    )
+    assert own.shape == wrong.shape == (QUERIES,)
+    assert not np.allclose(own, wrong)

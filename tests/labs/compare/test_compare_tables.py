@@ -8,6 +8,7 @@ from planted_tables import FIELDS, HALF, LEVEL, plant
 from iclgd.lab import Cell
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.page import page
+from iclgd.labs.compare.spec import CONSTANT
 from iclgd.labs.compare.sweeps import last, size_of, swept
 from iclgd.results import Array, array
 
@@ -49,23 +50,43 @@ def test_a_tasks_table_has_learners_the_best_nulls_untrained_models_and_the_floo
     assert table.rows[2][3].low == pytest.approx(0.1 - HALF, abs=1e-3)
 
 
+def test_answers_stand_beside_readings_with_one_answer_for_all_and_the_nulls_that_answer(tables):
+    table = tables.answers(["sentiment", "kinds"])
+    assert list(table.header) == ["", "accuracy", "agrees with icl", "margins missed"]
+    rows = ["zero-shot", "icl", CONSTANT, "gd 0.01", "gd 0.1"]
+    rows += ["  trained on wrong labels", "  a model with random weights", "lcgd 0.01", "lcgd 0.1"]
+    assert [line[0] for line in table.texts()] == [*rows, *rows[5:7]]
+    assert [text.split()[0] if text else "" for text in texts(table, CONSTANT)] == ["", ".60", "2.00"]
+    assert [text.split()[0] if text else "" for text in texts(table, rows[5])] == [".20", "", "1.50"]
+    assert [text.split()[0] if text else "" for text in texts(table, "lcgd 0.1")] == [".90", ".70", ".60"]
+
+
+def test_differences_of_answers_are_to_nulls_to_one_answer_for_all_and_to_the_first_learner(tables):
+    table = tables.differences(["sentiment", "kinds"], "margins-missed")
+    means = {line[0]: line[1].split()[0] for line in table.texts()}
+    assert means[f"gd 0.1 − {CONSTANT}"] == "-1.200"
+    assert means["lcgd 0.1 − gd 0.1"] == "-.200"
+    assert means["lcgd 0.1 − trained on wrong labels"] == "-.900"
+    assert means["gd 0.1: trained − random"] == "-.050"
+
+
 def test_predictions_are_shown_with_recall_its_base_rate_and_tau(tables):
     table = tables.predictions("sentiment")
-    assert list(table.header)[1:3] == ["contextually calibrated", "agrees with icl"]
-    assert list(table.header)[3:] == ["Rec2FTP", "its base rate", "above it by", "Kendall's τ"]
+    assert list(table.header)[1:4] == ["contextually calibrated", "agrees with icl", "margins missed"]
+    assert list(table.header)[4:] == ["Rec2FTP", "its base rate", "above it by", "Kendall's τ"]
     assert [line[0] for line in table.texts()][5:8] == ["lcgd 0.1", "zero-shot, random", "icl, random"]
-    assert texts(table, "zero-shot") == [""] * 6
-    assert texts(table, "icl") == [".60 [.41 .76]", *[""] * 5]
+    assert texts(table, "zero-shot") == [""] * 7
+    assert texts(table, "icl") == [".60 [.41 .76]", *[""] * 6]
     recall = [".75 (9/12)", ".50 (15/30)"]
-    assert texts(table, "gd 0.01") == ["", ".70 [.51 .84]", *recall, ".33", ".025 [.000 .050]"]
-    assert texts(table, "lcgd 0.1, random")[3:] == [".50 (15/30)", ".19", ".088 [.063 .112]"]
+    assert texts(table, "gd 0.01") == ["", ".70 [.51 .84]", ".90 [.88 .92]", *recall, ".33", ".025 [.000 .050]"]
+    assert texts(table, "lcgd 0.1, random")[4:] == [".50 (15/30)", ".19", ".088 [.063 .112]"]
 
 
 def test_the_recall_has_an_interval_from_five_draws_on():
     shown = {}
     for seeds in (4, 5):
         found = Evidence(planted(plant, **{**FIELDS, "seeds": seeds, "task": "sentiment"}), "prompt")
-        shown[seeds] = texts(found.predictions("sentiment"), "gd 0.01")[4]
+        shown[seeds] = texts(found.predictions("sentiment"), "gd 0.01")[5]
     assert shown[4] == ".33"
     assert shown[5].startswith(".33 [")
 
@@ -179,11 +200,12 @@ def test_the_page_has_its_sections_in_order_and_shows_three_tables_unasked(compa
     brief = [section.title for section in found.sections if section.brief]
     assert brief == ["In short, at the prompt's last token", "Accuracy", "SimAOU, at the prompt's last token"]
     titles = [section.title for section in found.sections]
-    assert titles[7:10] == ["What labels change, at the prompt's last token", "Accuracy", "Calibrated"]
+    assert titles[7] == "Answers beside reading's"
+    assert titles[8:11] == ["What labels change, at the prompt's last token", "Accuracy", "Calibrated"]
     assert titles.count("Training") == 1
-    for name in ("accuracy", "SimAOU", "SimAM_Δ", "contrast, outputs"):
+    for name in ("accuracy", "SimAOU", "SimAM_Δ", "contrast, outputs", "agrees with icl", "margins missed"):
         assert f"Differences in {name}, at the prompt's last token" in titles
-    for name in ("Kendall's τ", "labels' share of the update", "agrees with icl"):
+    for name in ("Kendall's τ", "labels' share of the update"):
         assert f"Differences in {name}, at the prompt's last token" not in titles
     label = [title for title in titles if title.endswith("at the class-0 label word after the prompt")]
     assert "Differences in SimAOU, at the class-0 label word after the prompt" in label

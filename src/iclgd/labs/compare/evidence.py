@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from iclgd.labs.compare.spec import CONSTANT
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.sweeps import size_of
 from iclgd.labs.compare.tables import Tables
@@ -23,17 +24,24 @@ class Evidence(Tables):
     def short(self, tasks: Sequence[str]) -> Table:
         """What the answer rests on: accuracy, the first contrast, the first likeness; below each learner its nulls."""
         contrast = [name for name, m in self.comparison.metrics.items() if m.contrast and self.comparison.spec.contrast]
-        shown = [*list(self.accuracies)[:1], *contrast[:1], *self._first_likeness]
+        return self._beside(tasks, [*list(self.accuracies)[:1], *contrast[:1], *self._first_likeness])
+
+    def answers(self, tasks: Sequence[str]) -> Table:
+        """What is answered beside reading's answers, and one answer for all queries, which tells none from another."""
+        return self._beside(tasks, [*list(self.accuracies)[:1], *self.likeness_of_answers], CONSTANT)
+
+    def _beside(self, tasks: Sequence[str], shown: Sequence[str], *more: str) -> Table:
+        """Prompted learners, what else stands in their place, learners, and below each its nulls."""
 
         def row(title: str, **labels: str) -> list[Entry]:
             found = [
                 self.comparison.estimate(tasks, self.position, **{"init": self.first, **labels}, metric=name)
                 for name in shown
             ]
-            digits = [2 if name in self.accuracies else 3 for name in shown]
+            digits = [2 if self.comparison.metrics[name].by == "query" else 3 for name in shown]
             return [title, *(number(e, d) if e.mean == e.mean else "" for e, d in zip(found, digits, strict=True))]
 
-        rows = [row(name, learner=name) for name in ("zero-shot", "icl")]
+        rows = [row(name, learner=name) for name in ("zero-shot", "icl", *more)]
         gone = {c: sum(self.comparison.diverged(self.first, task, c.label) for task in tasks) for c in self.learners}
         spoken = spoken_of(self.comparison)
         for choice, lost in gone.items():
@@ -92,8 +100,19 @@ class Evidence(Tables):
             found |= {f"{choice.label} − {title}": (own, {**own, "null": null}) for null, title in self.nulls.items()}
             untrained = {} if self.comparison.metrics[metric].contrast else dict.fromkeys(spec.init[1:])
             found |= {f"{choice.label}: {self.first} − {init}": (own, {**own, "init": init}) for init in untrained}
+        if metric in self.likeness_of_answers:
+            found |= self._answered(base)
         for a, b in spec.pairs:
             found[f"{b.label} − {a.label}"] = ({**base, "learner": b.label}, {**base, "learner": a.label})
+        return found
+
+    def _answered(self, base: dict[str, str]) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
+        """Learners against one answer for all queries, and each kind of them against the first."""
+        one = {**base, "learner": CONSTANT}
+        found = {f"{c.label} − {CONSTANT}": ({**base, "learner": c.label}, one) for c in self.learners}
+        if spoken := spoken_of(self.comparison):
+            first, *rest = ({**base, "learner": choice.label} for choice in spoken)
+            found |= {f"{other['learner']} − {first['learner']}": (other, first) for other in rest}
         return found
 
     # the part that labels make

@@ -10,6 +10,7 @@ COMPARE = Lab(
     page=later("iclgd.labs.compare.page:page"),
     identity=later("iclgd.labs.compare.run:identity"),
     flops=later("iclgd.labs.compare.cost:flops"),
+    version=2,
     examples=(
         "  iclgd compare                                     embedded model and task, a few minutes\n"
         "  iclgd compare --task sst2 --data DIR --seeds 3\n"

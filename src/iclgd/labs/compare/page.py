@@ -21,6 +21,11 @@ from iclgd.study import Study
 SOURCES = ("dai2022", "deutch2023")
 SPREAD = "Mean ± standard deviation over seeds; the mean over tasks weighs tasks alike."
 SHORT = "Below each learner its nulls, and a model that was never trained; accuracy where a null gives answers."
+ANSWERS = (
+    "Margins are what reading changes in the log-probabilities of label words: missed beyond the shift that queries "
+    "share (0 is reading, 1 doing nothing); recovered with that shift and without. One answer for all queries is "
+    "reading's own mean over them: what is gained without telling one query from another."
+)
 LABELS = (
     "Accuracy after right and after wrong labels, how much of the update labels make, and the cosine of what they "
     "change in reading and in training; below each learner its nulls."
@@ -105,6 +110,8 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
     if brief:
         note = f"{SHORT} {comparison.spec.interval_note}"
         yield Section(f"In short, {where}", note, tables.short(spec.task), brief=True)
+        if tables.likeness_of_answers:
+            yield Section("Answers beside reading's", f"{ANSWERS} {SHORT}", tables.answers(spec.task))
     if spec.contrast:
         yield Section(f"What labels change, {where}", LABELS, tables.labels(spec.task))
     if len(spec.task) > 1:
@@ -114,7 +121,7 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
         yield Section(f"{title}: what is predicted, {where}", "", tables.predictions(task))
     for name in comparison.metrics if brief else tables.likeness:
         metric = comparison.metrics[name]
-        if name in tables.accuracies or (metric.by == "layer" and metric.of != "training" and name != "label-share"):
+        if metric.by == "query" or (metric.by == "layer" and metric.of != "training" and name != "label-share"):
             title = f"Differences in {metric.title}, {where}"
             yield Section(title, DIFFERENCES, tables.differences(spec.task, name))
     if spec.pairs:

@@ -10,7 +10,7 @@ from iclgd.ahead import Wanted, portions, train_ahead
 from iclgd.bench import WRONG, Bench, Run, measured
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
-from iclgd.labs.compare.spec import CompareCell
+from iclgd.labs.compare.spec import CONSTANT, CompareCell
 from iclgd.learners.prompted import InContext
 from iclgd.looked import looked, looked_after
 from iclgd.metrics.compared import Compared, Metric, am_delta
@@ -121,6 +121,7 @@ def _prompted(spec: CompareCell, bench: Bench) -> Result:
                 arrays.append(_array(metric, bench.compared(trace), metric=kind, learner=name))
             elif metric.of == "trace" and name == "zero-shot":  # likeness before any training
                 arrays.append(_array(metric, bench.compared(zero), metric=kind, learner=name))
+    arrays += _constant(spec, bench)
     if spec.contrast:
         arrays += _read_wrong(spec, bench)
     facts = bench.facts()
@@ -131,6 +132,15 @@ def _prompted(spec: CompareCell, bench: Bench) -> Result:
         found, facts["floor"] = bench.floor("icl", InContext(), icl, updates(spec))
         arrays += [_layers(v, metric=m, floor=f, learner="icl") for (f, m), v in found.items()]
     return Result(facts, arrays)
+
+
+def _constant(spec: CompareCell, bench: Bench) -> Iterator[Array]:
+    """Reading's answers taken together, one for all queries: what a likeness of answers is without telling queries."""
+    alike = bench.icl.scores.mean(0, keepdim=True).expand_as(bench.icl.scores)
+    seen = bench.compared(replace(bench.zero, scores=alike))
+    for kind, metric in metrics_of(spec).items():
+        if metric.by == "query" and not metric.alone:
+            yield _array(metric, seen, metric=kind, learner=CONSTANT)
 
 
 def _read_wrong(spec: CompareCell, bench: Bench) -> Iterator[Array]:
@@ -213,7 +223,7 @@ def _nulls(spec: CompareCell, bench: Bench, ran: Run, left_out: dict[str, str]) 
             assert ran.trace is not None
             seen = replace(bench.compared(ran.trace), icl=trace)
         for name, metric in metrics_of(spec).items():
-            wanted = name in updates(spec) or (metric.alone and null.trains and null.side == "learner")
+            wanted = name in updates(spec) or (metric.by == "query" and null.trains and null.side == "learner")
             if wanted and (not null.only or name in null.only):
                 arrays.append(_array(metric, seen, metric=name, null=chosen.label))
     return arrays

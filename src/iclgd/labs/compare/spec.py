@@ -19,6 +19,7 @@ USUAL_NULLS = (
     *("random", "uniform", "other-query", "weight-noise", "filler", "read-wrong-labels", "wrong-labels"),
     *("two-wrongs", "other-demos", "other-task", "other-task:task=kinds"),
 )
+CONSTANT = "one answer for all queries"  # in a learner's place: reading's answers, their mean over the queries
 ENOUGH = 8  # learners and rates of one draw fill a pass: its cells need no other draw's beside them
 Position = Literal["prompt", "label"]
 if TYPE_CHECKING:

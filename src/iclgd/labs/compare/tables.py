@@ -45,6 +45,11 @@ class Tables:
         return {name: metric for name, metric in self.metrics("query").items() if metric.alone}
 
     @property
+    def likeness_of_answers(self) -> dict[str, Metric]:
+        """The metrics by query that ask how near answers are to reading's."""
+        return {name: metric for name, metric in self.metrics("query").items() if not metric.alone}
+
+    @property
     def nulls(self) -> dict[str, str]:
         """Of every null that was run, its label and its title with the options that are not the default."""
         known = {choice.label: choice for choice in self.comparison.spec.nulls}
