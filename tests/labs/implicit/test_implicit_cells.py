@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+import torch
 
 from iclgd.errors import Refusal
 from iclgd.labs.implicit.ground import OWN, Ground
@@ -123,12 +124,20 @@ def test_a_run_says_what_it_reads_fits_and_trains_and_with_how_many_queries(spec
         "vector fitted on 2, right demonstrations": 2,
         "rank 1 fitted on 2, right demonstrations": 2,
         f"{whole} fitted on 1, right demonstrations": 1,
-        f"{whole} fitted on 2, right demonstrations": 2 + 3 * 2,  # and in each of three layers alone
+        f"{whole} fitted on 2, right demonstrations": 2 + 2 * 2,  # and in two of three layers alone
         **{f"{whole} fitted on 2, {demos} demonstrations": 2 for demos in ("wrong", "other task", "filler")},
         f"gd 0.3 on the last maps, {len(TRAINED)} trainings": 0,
         **{f"own patches, {demos} demonstrations": 0 for demos in own},
         "exact patches in float64": 0,
     }
+
+
+def test_in_the_first_part_of_the_stack_a_patch_alone_is_the_whole_one_up_to_there(spec):
+    found = ground_of(spec, 2)
+    whole, alone = (found.static("right", Static(), 2, layers) for layers in (None, range(1)))
+    assert whole[1].last is not None
+    assert alone[1].last is None
+    torch.testing.assert_close(alone[0].last, whole[0].last, rtol=0, atol=0)
 
 
 def test_own_patches_are_of_the_first_queries_that_are_held_out(spec):

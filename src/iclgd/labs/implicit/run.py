@@ -180,14 +180,14 @@ def _by_depth(ground: Ground, static: Static, most: int, labels: Mapping[str, An
     """A patch in one part of the layers alone, and in all layers up to that part's last one.
 
     A block is fitted for what the patched blocks before it give, and knows nothing of those behind it: the patch up
-    to a layer is the first part of the whole one.
+    to a layer is the first part of the whole one, and in the first part both are the same.
     """
     whole = ground.static("right", static, most)
     for part in depths(len(whole)):
-        alone = ground.static("right", static, most, part)
-        upto = [one if layer < part.stop else Added() for layer, one in enumerate(whole)]
-        for where, found in (("alone", alone), ("up to", upto)):
-            yield _scores(ground.patched(found), layers=where, first=part.start, last=part.stop - 1, **labels)
+        upto = ground.patched([one if layer < part.stop else Added() for layer, one in enumerate(whole)])
+        alone = ground.patched(ground.static("right", static, most, part)) if part.start else upto
+        for where, scores in (("alone", alone), ("up to", upto)):
+            yield _scores(scores, layers=where, first=part.start, last=part.stop - 1, **labels)
 
 
 def _scores(scores: torch.Tensor, **labels: Any) -> Array:
