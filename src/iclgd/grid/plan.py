@@ -60,6 +60,7 @@ class Plan:
     ended: str = ""  # what the last run said when it could not finish
     failed: tuple[str, ...] = ()  # the cells that it could not have
     leaving: tuple[str, ...] = ()  # parts of an earlier run whose pages are still there
+    answer: str = ""  # what all parts together found
 
     @cached_property
     def done(self) -> set[str]:
@@ -207,6 +208,7 @@ def record_text(grid: Grid, plan: Plan, file: Path) -> str:
         "ended": plan.ended,
         "failed": plan.failed,
         "leaving": plan.leaving,
+        "answer": plan.answer,
         "parts": [part.plain() for part in plan.parts],
     }
     return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"

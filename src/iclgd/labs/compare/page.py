@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from iclgd.labs.compare import charts, figures, sweep_charts
-from iclgd.labs.compare.answer import answer
+from iclgd.labs.compare.answer import answer, found
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.explore import explored
 from iclgd.labs.compare.spoken import spoken_of
@@ -75,6 +75,7 @@ def page(study: Study) -> Page:
         answer(comparison),
         [*first[:1], *drawings[:1], *explored(comparison), *drawings[1:], *first[1:], *rest],
         picture=charts.picture(comparison),
+        found=found(comparison),
         glossary=glossary(comparison),
         sources=[PAPERS[name].bibtex(name) for name in SOURCES],
     )

@@ -15,6 +15,7 @@ from iclgd.labs.languages.spec import Setting
 from iclgd.labs.languages.widgets import widget
 from iclgd.metrics.statistics import half_width
 from iclgd.report.curves import TOLD as CURVES
+from iclgd.report.found import Found
 from iclgd.report.numbers import Number, counted
 from iclgd.report.page import Drawing, Page, Section, Table
 from iclgd.small.languages.expressions import language
@@ -74,6 +75,18 @@ def labels_said(reading: Reading) -> str:
     if lost.high < 0:
         return f"Shuffling the labels makes the {who} better, by {Number(-lost.value, -lost.high, -lost.low)}"
     return f"The {who} {'is' if who == 'layer' else 'are'} not shown to read labels: shuffling them costs {lost}"
+
+
+def found(reading: Reading) -> list[Found]:
+    """What both parts of the answer rest on."""
+    lost, first = difference(reading), by_distance(reading)[0]
+    words = {True: "layers read the labels", False: "layers are not shown to read labels"}
+    labels = "whether layers read labels is undecided, with 1 seed" if math.isnan(lost.low) else words[lost.low > 0]
+    nearest = f"{first} predicts most alike" if is_nearest(reading) else "no learner is shown to predict most alike"
+    return [
+        Found("accuracy lost when labels are shuffled", lost, labels),
+        Found("MSE of the nearest learner", number(reading, first, "mse"), nearest),
+    ]
 
 
 def by_distance(reading: Reading) -> list[str]:
@@ -219,4 +232,5 @@ def page(study: Study) -> Page:
             Section("Likeness on episodes with shuffled labels", how_sure(reading), table(reading, SHUFFLED)),
             Section("Words, codes and weights", table=notes(reading), brief=True),
         ],
+        found=found(reading),
     )
