@@ -1,14 +1,14 @@
 """One page over all studies of a folder: what was asked, what was found, where its page lies, and run against run."""
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from iclgd.errors import Refusal
 from iclgd.files import write_over
 from iclgd.report.beside import beside, numbers
-from iclgd.report.found import said_by_labs
 from iclgd.report.html import opening
 from iclgd.report.numbers import counted
 from iclgd.report.page import Link, Page, Section, Table
@@ -50,8 +50,17 @@ def overview(folder: Path) -> Page:
         sections.append(Section("Run against run", AGAINST, widget=widget))
     labs = {place.name: str(record["lab"]) for place, record in studies.items()}
     named = {place.name: record for place, record in studies.items()}
-    answer, picture = said_by_labs(named, labs, "study", most=1), beside(named, labs, SIDE_BY_SIDE)
-    return Page(MINE, counted(len(rows), "folder"), answer, sections, picture=picture)
+    return Page(MINE, counted(len(rows), "folder"), answer(rows), sections, picture=beside(named, labs, SIDE_BY_SIDE))
+
+
+def answer(rows: Sequence[Sequence[str]]) -> str:
+    """How much was run of what, and what the newest study says of itself."""
+    if not rows:
+        return ""
+    labs = Counter(str(lab) for _, _, lab, _ in rows)
+    runs = ", ".join(f"{count} of {lab}" if lab != "grid" else counted(count, "grid") for lab, count in labs.items())
+    name, said, *_ = rows[0]
+    return f"{counted(len(rows), 'study')}: {runs}; the newest, {name}, says: {said or 'nothing.'}"
 
 
 def _run(place: Path, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,10 +63,8 @@ def test_measurements_have_a_range_and_no_verdict():
 def test_labs_are_told_apart_and_a_lab_without_verdicts_is_passed_over():
     studies = {"a": page(0.1), "b": page(0.2, what="share"), "c": {"sections": []}}
     labs = {"a": "compare", "b": "causal", "c": "dual bound"}
-    assert said_by_labs(studies, labs, "study") == (
-        f"compare: in a {NOT} (cosine .100). causal: in b {NOT} (share .200)."
-    )
-    assert said_by_labs({"c": studies["c"]}, {"c": "dual bound"}, "study") == ""
+    assert said_by_labs(studies, labs) == (f"compare: in a {NOT} (cosine .100). causal: in b {NOT} (share .200).")
+    assert said_by_labs({"c": studies["c"]}, {"c": "dual bound"}) == ""
 
 
 def test_the_picture_has_every_number_that_two_studies_share_what_answers_rest_on_first():

@@ -29,7 +29,7 @@ def front(grid: Grid, studies: Sequence[Study], folder: Path) -> Page:
     return Page(
         grid.name,
         what,
-        said_by_labs(records, labs, "part") or UNCOUNTED,
+        said_by_labs(records, labs) or UNCOUNTED,
         [Section("Parts", "", Table(["part", "answer", "lab", "cells"], rows), brief=True)],
         shlex.join(["iclgd", "study", "run", str(folder.resolve() / FILE)]),
         picture=beside(records, labs, ABOUT),

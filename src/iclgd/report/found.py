@@ -1,12 +1,12 @@
-"""What an answer rests on, question by question, and what several studies say of the same questions."""
+"""What an answer rests on, question by question, and what the parts of a grid say of the same questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iclgd.report.numbers import Number, counted, several
+from iclgd.report.numbers import Number
 
-FEW = 3  # studies that are named
+FEW = 3  # parts that are named
 
 
 @dataclass(frozen=True)
@@ -27,24 +27,24 @@ class Found:
 Records = Mapping[str, Mapping[str, Any]]  # studies by name, as their folders keep them
 
 
-def said_by_labs(studies: Records, labs: Mapping[str, str], called: str, most: int = 99) -> str:
-    """What studies of each lab found, counted; ``most``: how many questions of a lab are told."""
+def said_by_labs(studies: Records, labs: Mapping[str, str]) -> str:
+    """What studies of each lab found, counted."""
     told = []
     for lab in dict.fromkeys(labs.values()):
         mine = {name: one for name, one in studies.items() if labs[name] == lab}
-        if said := together(mine, called, most):
+        if said := together(mine):
             told.append(said if len(set(labs.values())) == 1 else f"{lab}: {said[:1].lower()}{said[1:]}")
     return " ".join(told)
 
 
-def together(studies: Records, called: str = "part", most: int = 99) -> str:
+def together(studies: Records) -> str:
     """How many of them say what, with the least and the largest number and their intervals.
 
     Verdicts are counted, each as strong as its own study made it; nothing is pooled, so the whole says no more than
     its parts.
     """
     questions = list(dict.fromkeys(one["what"] for study in studies.values() for one in study.get("found", ())))
-    told = [_told(what, _asked(studies, what), called) for what in questions[:most]]
+    told = [_told(what, _asked(studies, what)) for what in questions]
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in told)
 
 
@@ -52,7 +52,7 @@ def _asked(studies: Records, what: str) -> dict[str, Mapping[str, Any]]:
     return {name: one for name, study in studies.items() for one in study.get("found", ()) if one["what"] == what}
 
 
-def _told(what: str, found: Mapping[str, Mapping[str, Any]], called: str) -> str:
+def _told(what: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     verdicts: dict[str, list[str]] = {}
     for name, one in found.items():
         verdicts.setdefault(one["verdict"], []).append(name)
@@ -60,18 +60,18 @@ def _told(what: str, found: Mapping[str, Mapping[str, Any]], called: str) -> str
     if list(verdicts) == [""]:
         return numbers
     said = [
-        f"{_those(names, len(found), called)} {verdict or 'nothing is said of it'}"
+        f"{_those(names, len(found))} {verdict or 'nothing is said of it'}"
         for verdict, names in sorted(verdicts.items(), key=lambda one: -len(one[1]))
     ]
     return f"{'; '.join(said)} ({numbers})"
 
 
-def _those(names: Sequence[str], of: int, called: str) -> str:
+def _those(names: Sequence[str], of: int) -> str:
     """`in all 3 parts`, `in 1 of 3 parts (k=5)`."""
     if len(names) == of:
-        return {1: f"in {names[0]}", 2: f"in both {several(called)}"}.get(of, f"in all {counted(of, called)}")
+        return {1: f"in {names[0]}", 2: "in both parts"}.get(of, f"in all {of} parts")
     named = f" ({', '.join(names)})" if len(names) <= FEW else ""
-    return f"in {len(names)} of {counted(of, called)}{named}"
+    return f"in {len(names)} of {of} parts{named}"
 
 
 def _from_to(what: str, found: Mapping[str, Mapping[str, Any]]) -> str:
