@@ -161,7 +161,7 @@ def recorded_folder(file: Path, out: Path | None = None) -> Path | None:
         try:
             folder = RUNS / read_grid_name(file)
         except OSError as error:
-            raise Refusal(f"cannot read {file}: {error.strerror}.") from None
+            raise Refusal(f"cannot read {file}: {error.strerror}; name a study file.") from None
     record = read_record(folder)
     own = file.parent.resolve() == folder.resolve() and file.name == FILE
     same = "grid" in record and (own or record.get("file") == file_sha256(file))
