@@ -34,7 +34,7 @@ CAPTIONS = {
     ),
     "layers-label": (
         "Likeness by layer, at the class-0 label word",
-        "Where the code of Dai 2022 and Deutch 2023 measured.",
+        "Where the code of Dai 2022 and Deutch 2023 measured; chosen under `where` above, its lines can be pointed at.",
     ),
     "alpha": ("α by task", "SimAM_Δ between two finetuned learners at one learning rate, at the label word."),
     "gradients": (

@@ -35,7 +35,7 @@
   function dotPanel(rows, domain, width, title, colourName, said, axis = "", log = false) {
     const names = rows.map((row) => row.label("name") || row.label("role"));
     const labels = Math.max(LABELS, 16 + LETTER * Math.max(...names.map((name) => name.length)));
-    const narrow = width < LEAST || labels > width / 2, step = narrow ? 38 : 25;
+    const narrow = width < LEAST || labels > 0.55 * width, step = narrow ? 38 : 25;
     const marks = rows.map((row, i) => ({ i, own: row.label("role") === "own", value: row.values[0], low: log ? Math.max(row.low[0], domain[0]) : row.low[0], high: row.high[0] })); // zero has no logarithm
     const first = marks.find((mark) => mark.own), paint = (mark) => (mark.own ? colourName(rows[mark.i]) : "var(--none)");
     const alone = marks.filter((mark) => mark.own).length === 1 && first && !Number.isNaN(first.low);
