@@ -1,8 +1,12 @@
 """One page over all runs: every study with its answer and a link; nobody else's page is touched."""
 
 import json
+import os
 from pathlib import Path
 
+import pytest
+
+from charted import charted
 from iclgd.cli import main
 from iclgd.overview import overview
 from iclgd.study import open_study
@@ -63,3 +67,22 @@ def test_one_study_has_nothing_to_be_held_against(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     main([*WORDS, "--out", "runs/mine"])
     assert [section.title for section in overview(Path("runs")).sections] == ["Studies"]
+
+
+def test_the_page_begins_with_what_was_run_what_the_newest_says_and_a_number_of_every_study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, dx in (("two", "2"), ("three", "3")):
+        main(["linear", "optimum", "--dx", dx, "--steps", "1", "--out", f"runs/{name}"])
+    os.utime("runs/two/study.json", (1, 1))
+    page = overview(Path("runs"))
+    newest = open_study(Path("runs/three")).answer
+    assert page.answer == f"2 studies: 2 of linear optimum; the newest, three, says: {newest}"
+    assert page.picture is not None
+    number = page.picture.data["names"]["number"][0]
+    shown = charted(page.picture, "name", number=number)
+    assert set(shown) == {("two",), ("three",)}
+    row, column = number.split(" · ")
+    for name in ("two", "three"):
+        (entry,) = [one for one in open_study(Path("runs") / name).table().rows if one[0] == row]
+        value = entry[list(open_study(Path("runs") / name).table().header).index(column)].value
+        assert shown[name,] == [pytest.approx(value, rel=1e-4)]

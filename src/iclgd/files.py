@@ -32,7 +32,7 @@ def content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise Refusal(f"cannot read {path}: {error.strerror}.") from None
+        raise Refusal(f"cannot read {path}: {error.strerror}; name a file that can be read.") from None
 
 
 def check_file(path: Path) -> None:
@@ -42,9 +42,9 @@ def check_file(path: Path) -> None:
     except FileNotFoundError as error:
         raise Refusal(f"cannot read {path}: {error.strerror}; check the name.") from None
     except OSError as error:
-        raise Refusal(f"cannot read {path}: {error.strerror}.") from None
+        raise Refusal(f"cannot read {path}: {error.strerror}; name a file that can be read.") from None
     except ValueError:
-        raise Refusal(f"cannot read {path}: no file can have this name.") from None
+        raise Refusal(f"cannot read {path}: no file can have this name; name another.") from None
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
         raise Refusal(f"cannot read {path}: it is {kind}, not a file; name a file.")
@@ -76,7 +76,7 @@ def aside(target: Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=building(), dir=target.parent))
     except OSError as error:
-        raise Refusal(f"cannot write to {target.parent}: {error.strerror}.") from None
+        raise Refusal(f"cannot write to {target.parent}: {error.strerror}; name another place.") from None
     try:
         part = folder / target.name
         yield part
@@ -180,7 +180,7 @@ def _locked(path: Path, target: Path, wait: bool) -> Iterator[IO[bytes]]:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
         except OSError as error:
-            raise Refusal(f"cannot write to {path.parent}: {error.strerror}.") from None
+            raise Refusal(f"cannot write to {path.parent}: {error.strerror}; name another place.") from None
         with file:
             try:
                 lock(file, wait=wait)
@@ -259,7 +259,9 @@ def check_writable(target: Path, folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=building(), dir=nearest):
             pass
     except OSError as error:
-        raise Refusal(f"cannot write to {target}: {nearest} is not a writable folder ({error.strerror}).") from None
+        raise Refusal(
+            f"cannot write to {target}: {nearest} is not a writable folder ({error.strerror}); name another place."
+        ) from None
 
 
 @contextmanager

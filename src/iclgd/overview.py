@@ -1,13 +1,14 @@
 """One page over all studies of a folder: what was asked, what was found, where its page lies, and run against run."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from iclgd.errors import Refusal
 from iclgd.files import write_over
+from iclgd.report.beside import beside, numbers
 from iclgd.report.html import opening
 from iclgd.report.numbers import counted
 from iclgd.report.page import Link, Page, Section, Table
@@ -24,6 +25,7 @@ AGAINST = (
     "about the difference. `iclgd study compare` holds every number of two runs against each other."
 )
 ABOUT = "Two runs that can be chosen, their answers, what was asked for differently, and their numbers side by side."
+SIDE_BY_SIDE = "A number of every study of a lab, with 95% intervals; which number can be chosen."
 MOST = 2000  # numbers of one run that the page carries: its first tables
 SCRIPTS = (*CHARTS, WEB / "against.js")
 
@@ -46,7 +48,19 @@ def overview(folder: Path) -> Page:
         runs = [_run(place, record) for place, record in studies.items()]
         widget = Widget("against", lambda: {"runs": runs}, ABOUT, SCRIPTS)
         sections.append(Section("Run against run", AGAINST, widget=widget))
-    return Page(MINE, counted(len(rows), "folder"), "", sections)
+    labs = {place.name: str(record["lab"]) for place, record in studies.items()}
+    named = {place.name: record for place, record in studies.items()}
+    return Page(MINE, counted(len(rows), "folder"), answer(rows), sections, picture=beside(named, labs, SIDE_BY_SIDE))
+
+
+def answer(rows: Sequence[Sequence[str]]) -> str:
+    """How much was run of what, and what the newest study says of itself."""
+    if not rows:
+        return ""
+    labs = Counter(str(lab) for _, _, lab, _ in rows)
+    runs = ", ".join(f"{count} of {lab}" if lab != "grid" else counted(count, "grid") for lab, count in labs.items())
+    name, said, *_ = rows[0]
+    return f"{counted(len(rows), 'study')}: {runs}; the newest, {name}, says: {said or 'nothing.'}"
 
 
 def _run(place: Path, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,22 +71,12 @@ def _run(place: Path, record: Mapping[str, Any]) -> dict[str, Any]:
         spec = {}
     tables, left = {}, MOST
     for section in record.get("sections", ()):
-        numbers = list(_numbers(section["table"])) if "table" in section else []
-        if numbers and len(numbers) <= left:
-            tables[section["title"]] = numbers
-            left -= len(numbers)
+        some = list(numbers(section["table"])) if "table" in section else []
+        if some and len(some) <= left:
+            tables[section["title"]] = some
+            left -= len(some)
     said = record.get("answer") or record.get("what") or ""
     return {"name": place.name, "lab": record["lab"], "answer": said, "spec": spec, "tables": tables}
-
-
-def _numbers(table: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
-    header: Sequence[str] = table["header"]
-    for row in table["rows"]:
-        called = takewhile(lambda entry: not isinstance(entry, dict), row)
-        name = " · ".join(str(entry).strip() for entry in called if str(entry).strip())
-        for column, entry in zip(header, row, strict=False):
-            if isinstance(entry, dict) and entry.get("value") is not None:
-                yield name, column, {end: entry.get(end) for end in ("value", "low", "high")}
 
 
 def listed(study: Path) -> None:

@@ -17,9 +17,9 @@ from said import run
 TABLES = Path(__file__).parent / "bad_input"
 # how a sentence tells what to do: the bounds or the values there are, or a verb
 REMEDY = re.compile(
-    r"\b(takes|must|needs|has to|give|name|lower|raise|leave|use|set|write|put|check|choose|change|add|unset|read|quote"
-    r"|convert|export|pack|save|simplify|allow|run|ask|exclude|lists?|It has|There are|Did you mean|See|see|install"
-    r"|correct|download)\b"
+    r"(?<!cannot )\b(takes|must|needs|has to|give|name|lower|raise|leave|use|set|write|put|check|choose|change|add"
+    r"|unset|read|quote|convert|export|pack|save|simplify|allow|run|ask|exclude|lists?|It has|There are|Did you mean"
+    r"|See|see|install|correct|download)\b"
 )
 
 

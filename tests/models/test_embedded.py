@@ -137,7 +137,7 @@ def test_after_a_failure_the_next_attempt_succeeds(index):
 def test_an_unwritable_cache_is_refused(index, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("ICLGD_CACHE", str(tmp_path / "file"))
-    with pytest.raises(Refusal, match="cannot write to"):
+    with pytest.raises(Refusal, match="set ICLGD_CACHE to a folder"):
         fetch(model())
 
 

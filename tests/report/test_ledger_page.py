@@ -2,11 +2,12 @@
 
 import dataclasses
 
-from browsing import faults_of, opened
+from browsing import cut, faults_of, opened
 
+from charted import charted
 from iclgd.claims.claim import CLAIMS
+from iclgd.claims.html import ROWS, by_paper, picture
 from iclgd.claims.html import answer as ledger_answer
-from iclgd.claims.html import by_paper
 from iclgd.claims.html import page as ledger
 
 
@@ -34,3 +35,38 @@ def test_claims_are_filtered_and_open_to_their_evidence(browser, tmp_path):
         assert "iclgd claims run dai2022." in shown.first.inner_text()
         assert "stands=fails" in page.url
     assert faults_of(browser, path) == []
+
+
+def test_the_ledgers_picture_counts_what_it_says_of_each_paper_and_of_the_others_together():
+    claims = [CLAIMS[name] for name in CLAIMS]
+    shown = charted(picture(claims), "name", "part")
+    assert sum(count for (count,) in shown.values()) == len(claims)
+    assert shown["Ren and Liu 2024", "fails"] == [
+        sum(claim.paper == "ren2024" and claim.stands.startswith("fails") for claim in claims)
+    ]
+    rows = list(dict.fromkeys(name for name, _ in shown))
+    assert len(rows) == ROWS
+    assert rows[-1].endswith(" other papers")
+    two = [claim for claim in claims if claim.paper in ("vonoswald2023", "vonoswald2023b")]
+    assert len({name for name, _ in charted(picture(two), "name", "part")}) == 2  # cited alike, told apart
+
+
+def test_a_part_of_a_bar_tells_its_count_and_shows_its_sentences_when_it_is_pressed(browser, tmp_path):
+    some = [CLAIMS[name] for name in CLAIMS if name.startswith(("dai2022.", "ren2024."))]
+    path = tmp_path / "claims.html"
+    path.write_text(ledger(some).html(), encoding="utf-8")
+    fails = [claim for claim in some if claim.paper == "dai2022" and claim.stands.startswith("fails")]
+    for width in (390, 1400):
+        with opened(browser, path, width=width) as page:
+            assert cut(page) == []
+            svg = page.locator("svg.plot:not(.swatch)").first
+            svg.focus()
+            svg.press("ArrowDown")
+            svg.press("ArrowRight")
+            assert page.locator("#tip").inner_text().split("\n") == ["Dai et al. 2022", f"fails: {len(fails)}"]
+            ring = svg.locator("circle").last
+            box = svg.bounding_box()
+            at = {side: float(ring.get_attribute(f"c{side}")) for side in "xy"}
+            page.mouse.click(box["x"] + at["x"], box["y"] + at["y"])
+            assert page.locator(".ledger details").count() == len(fails)
+            assert "paper=Dai+et+al.+2022&stands=fails" in page.url

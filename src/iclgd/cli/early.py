@@ -35,11 +35,14 @@ def check_files(kind: type[LabSpec], given: Mapping[str, Any]) -> None:
 
 
 def check_weights(spec: ModelSpec) -> None:
-    """Refuse files that hold no weights that may be read; whether terms were accepted matters when weights are."""
+    """Refuse files that hold no weights that may be read, and places where none can be put; whether terms were
+    accepted matters when weights are."""
     from iclgd.models.gguf import refuse_other_files
     from iclgd.models.identity import check_model
+    from iclgd.models.places import check_where
 
     check_model(spec)
+    check_where(spec)
     if Path(spec.name).suffix == ".gguf":
         refuse_other_files(Path(spec.name))
 

@@ -174,7 +174,7 @@ def _probe(folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         made = tempfile.TemporaryDirectory(prefix=building(), dir=folder.resolve())
     except OSError as error:
-        raise Refusal(f"cannot write to {folder}: {error.strerror}.") from None
+        raise Refusal(f"cannot write to {folder}: {error.strerror}; name another `store`.") from None
     with made as path:
         yield Path(path)
 

@@ -60,6 +60,7 @@ class Plan:
     ended: str = ""  # what the last run said when it could not finish
     failed: tuple[str, ...] = ()  # the cells that it could not have
     leaving: tuple[str, ...] = ()  # parts of an earlier run whose pages are still there
+    answer: str = ""  # what all parts together found
 
     @cached_property
     def done(self) -> set[str]:
@@ -160,7 +161,7 @@ def recorded_folder(file: Path, out: Path | None = None) -> Path | None:
         try:
             folder = RUNS / read_grid_name(file)
         except OSError as error:
-            raise Refusal(f"cannot read {file}: {error.strerror}.") from None
+            raise Refusal(f"cannot read {file}: {error.strerror}; name a study file.") from None
     record = read_record(folder)
     own = file.parent.resolve() == folder.resolve() and file.name == FILE
     same = "grid" in record and (own or record.get("file") == file_sha256(file))
@@ -207,6 +208,7 @@ def record_text(grid: Grid, plan: Plan, file: Path) -> str:
         "ended": plan.ended,
         "failed": plan.failed,
         "leaving": plan.leaving,
+        "answer": plan.answer,
         "parts": [part.plain() for part in plan.parts],
     }
     return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"

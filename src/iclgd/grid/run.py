@@ -1,6 +1,5 @@
 """Running a grid: the missing cells of all its parts in one go, a page for each part, and one that lists them."""
 
-import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,15 +12,15 @@ from iclgd.engine.work import Job
 from iclgd.errors import Refusal
 from iclgd.files import OURS, check_output, check_writable, held, new_folder, sweep, write_over
 from iclgd.grid.file import Grid, Part
+from iclgd.grid.front import front
 from iclgd.grid.plan import FILE, Plan, jobs_of, plan_of, record_text
 from iclgd.overview import listed
-from iclgd.report.numbers import counted
-from iclgd.report.page import Link, Page, Section, Table
+from iclgd.report.page import Page
 from iclgd.report.terminal import CellProgress
 from iclgd.running import SERIAL, Where, run_missing, shown
 from iclgd.store.cells import Store
 from iclgd.store.index import opened
-from iclgd.study import RECORD, Study, read_record
+from iclgd.study import RECORD, read_record
 from iclgd.tools import Tools
 
 
@@ -60,8 +59,8 @@ def run_grid(
         for name in plan.leaving:
             if (folder / name / OURS).is_file():
                 shutil.rmtree(folder / name)
-        write_over(folder / RECORD, record_text(grid, replace(plan, parts=parts, leaving=()), file))
         page = front(grid, studies, folder)
+        write_over(folder / RECORD, record_text(grid, replace(plan, parts=parts, leaving=(), answer=page.answer), file))
         write_over(folder / "index.html", page.html())
         write_over(folder / "page.md", page.markdown())
         listed(folder)
@@ -115,16 +114,3 @@ def _leaving(before: Mapping[str, Any], grid: Grid) -> tuple[str, ...]:
         return ()
     names = [*before.get("leaving", ()), *(part["name"] for part in before["parts"])]
     return tuple(name for name in dict.fromkeys(names) if name not in {part.name for part in grid.parts})
-
-
-def front(grid: Grid, studies: Sequence[Study], folder: Path) -> Page:
-    """The page that lists the parts with their answers."""
-    rows = [
-        [Link(part.name, f"{part.name}/index.html"), study.answer, part.lab, str(len(study.keys))]
-        for part, study in zip(grid.parts, studies, strict=True)
-    ]
-    cells = len({key for study in studies for key in study.keys})
-    table = Table(["part", "answer", "lab", "cells"], rows)
-    repeat = shlex.join(["iclgd", "study", "run", str(folder.resolve() / FILE)])
-    what = f"{counted(len(rows), 'part')} · {counted(cells, 'cell')}"
-    return Page(grid.name, what, grid.about, [Section("Parts", "", table, brief=True)], repeat)

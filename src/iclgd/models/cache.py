@@ -6,7 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from iclgd.files import file_sha256
+from iclgd.errors import Refusal
+from iclgd.files import check_writable, file_sha256
 
 SETTLED = 1_000_000_000  # nanoseconds: a file changed later than this before it was read may change under one stamp
 
@@ -16,6 +17,15 @@ def cache_folder() -> Path:
     if os.environ.get("ICLGD_CACHE"):
         return Path(os.environ["ICLGD_CACHE"])
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "iclgd"
+
+
+def check_cache() -> None:
+    """Refuse, before anything is fetched or unpacked, a cache that cannot be written."""
+    folder = cache_folder()
+    try:
+        check_writable(folder, folder.absolute())
+    except Refusal:
+        raise Refusal(f"the cache {folder} cannot be written: set ICLGD_CACHE to a folder that can.") from None
 
 
 def digest(path: Path, fresh: bool = False) -> str:

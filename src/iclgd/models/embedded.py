@@ -17,7 +17,7 @@ from typing import IO
 
 from iclgd.errors import Refusal
 from iclgd.files import aside, file_sha256
-from iclgd.models.cache import cache_folder, digest
+from iclgd.models.cache import cache_folder, check_cache, digest
 from iclgd.registry import Registry
 
 
@@ -116,6 +116,7 @@ def fetch(model: Embedded) -> Path:
     target = gguf_path(model)
     if is_cached(model):
         return target
+    check_cache()
     if target.is_file():  # no longer what it was
         target.unlink()
     with aside(target) as part:

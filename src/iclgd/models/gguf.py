@@ -10,7 +10,7 @@ from typing import Any
 
 from iclgd.errors import Refusal
 from iclgd.files import aside, file_sha256, held
-from iclgd.models.cache import cache_folder, digest
+from iclgd.models.cache import cache_folder, check_cache, digest
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # token types of the GGUF format
 CONVERSION = 2  # rises when the files written here change
@@ -23,7 +23,7 @@ def refuse_other_files(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(4)
     except OSError as error:
-        raise Refusal(f"cannot read {path}: {error.strerror}.") from None
+        raise Refusal(f"cannot read {path}: {error.strerror}; name a file that can be read.") from None
     if magic != b"GGUF":
         raise Refusal(f"{path} is not a GGUF file: download it again.")
 
@@ -33,6 +33,7 @@ def converted(path: Path) -> Path:
     refuse_other_files(path)
     target = conversion_folder(path, digest(path))
     if not is_whole(target):
+        check_cache()
         with held(target, wait=True):  # of several workers one converts
             if not is_whole(target):
                 _write(path, target)

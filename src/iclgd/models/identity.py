@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from iclgd.errors import Refusal
+from iclgd.files import check_file
 from iclgd.models.cache import digest
 from iclgd.models.embedded import EMBEDDED
 from iclgd.registry import suggest
@@ -36,8 +37,7 @@ def check_model_name(name: str) -> None:
     if name in EMBEDDED or path.is_dir():
         return
     if path.suffix == ".gguf":
-        if not path.is_file():
-            raise Refusal(f"cannot read {path}: there is no such file.")
+        check_file(path)
         return
     if not HUB_NAME.fullmatch(name):
         raise Refusal(f'no model "{name}". {suggest(name, EMBEDDED)}{CAN_BE_GIVEN}')

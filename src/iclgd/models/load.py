@@ -1,6 +1,5 @@
 """From a name to a subject: embedded models, folders, GGUF files and the Hugging Face hub."""
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -18,11 +17,11 @@ from iclgd.models.embedded import EMBEDDED, fetch, gguf_path, is_cached
 from iclgd.models.gguf import conversion_folder, converted, is_whole
 from iclgd.models.hub import ask_hub
 from iclgd.models.identity import cached_commit, check_model
+from iclgd.models.places import devices, not_here, places
 from iclgd.models.subject import Subject
 from iclgd.models.untrained import reinitialise
 from iclgd.spec import ModelSpec
 
-SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 COARSER = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")  # read by oneDNN, whatever torch was told
 WORDS = "It was a good film and not a bad one"
 Note = Callable[[str], None]  # told what is being done, for a person who waits
@@ -33,10 +32,11 @@ def load_subject(spec: ModelSpec, note: Note = lambda _: None) -> Subject:
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     torch.set_float32_matmul_precision("highest")  # whether a model can be captured is asked in its full precision
-    device = _device(spec)
+    device = _device(spec.device)
     if spec.dtype == "tf32" and device.type != "cuda":
         raise Refusal("tf32 is the arithmetic of a GPU: set `dtype` to float32 or bfloat16.")
-    _places(spec)  # refused before anything is fetched
+    for place in devices(places(spec)):  # refused before anything is fetched
+        _device(place, "device_map")
     source = resolve(spec, note)
     keep_to_share(device)
     note(f"loading {spec.name}")
@@ -93,14 +93,14 @@ def recheck(spec: ModelSpec) -> None:
 
 
 def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
-    options, places = _hub_options(spec), _places(spec)
+    options, spread = _hub_options(spec), places(spec)
     try:
         config = AutoConfig.from_pretrained(source, **options)
         if type(config) not in AutoModelForCausalLM._model_mapping and not spec.trust_remote_code:
             raise Refusal(f"{spec.name} is a {config.model_type} model, not a causal language model.")
         dtype = torch.float32 if spec.dtype == "tf32" else getattr(torch, spec.dtype)
         options |= {"dtype": dtype, "use_safetensors": None if spec.allow_pickle else True}
-        model, info = _spread(source, places, options) if places else _pretrained(source, None, options)
+        model, info = _spread(source, spread, options) if spread else _pretrained(source, None, options)
     except (Refusal, KeyboardInterrupt):
         raise
     except Exception as error:  # the loader raises many kinds for one thing: these weights cannot be had
@@ -109,7 +109,7 @@ def _model(source: str, spec: ModelSpec, device: torch.device) -> Any:
         raise Refusal(f"the weights of {spec.name} are not complete: {min(info['missing_keys'])} is missing.")
     if spec.dtype == "float64" and getattr(config, "num_local_experts", None):
         model.set_experts_implementation("eager")  # the fast kernels of mixtures of experts do not know float64
-    return model if places else model.to(device)
+    return model if spread else model.to(device)
 
 
 def _pretrained(source: str, places: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -117,26 +117,6 @@ def _pretrained(source: str, places: Any, options: dict[str, Any]) -> tuple[Any,
     return loader.from_pretrained(
         source, device_map=places, attn_implementation="eager", output_loading_info=True, **options
     )
-
-
-def _places(spec: ModelSpec) -> str | dict[str, str | int] | None:
-    """`auto`, `balanced`, … or, written as JSON, which part of the model goes to which device."""
-    given = spec.device_map
-    if given is None or given in SPREADS:
-        return given
-    if not given.lstrip().startswith("{"):
-        _device(spec.model_copy(update={"device": given}), "device_map")
-        return given
-    try:
-        read = json.loads(given)
-        places = {str(part): place if isinstance(place, int) else str(place) for part, place in read.items()}
-    except ValueError as error:
-        raise Refusal(f"`device_map` is not valid JSON ({error}): correct it.") from None
-    for place in {place for place in places.values() if isinstance(place, str) and place != "disk"}:
-        _device(spec.model_copy(update={"device": place}), "device_map")
-    if "disk" in places.values():
-        raise Refusal("`device_map` puts a part on the disk, where it cannot be trained: name devices that compute.")
-    return places
 
 
 def _spread(source: str, places: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -187,14 +167,14 @@ def _first_sentence(error: Exception) -> str:
     return f"{line or type(error).__name__}."
 
 
-def _device(spec: ModelSpec, field: str = "device") -> torch.device:
-    if spec.device == "auto":
+def _device(name: str, field: str = "device") -> torch.device:
+    if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        device = torch.device(spec.device)
+        device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError):
-        raise Refusal(f'the device "{spec.device}" is not available here: set `{field}` to cpu.') from None
+        raise not_here(name, field) from None
     return device
 
 

@@ -90,6 +90,7 @@ def svg(made: Figure) -> str:
     buffer = io.StringIO()
     with matplotlib.rc_context(STYLE):
         made.savefig(buffer, format="svg", metadata={"Date": None})
+    made.set_layout_engine("none")  # parts have their places now: other forms of it need not look for them again
     text = buffer.getvalue()
     return text[text.index("<svg") :]
 

@@ -25,9 +25,8 @@ def significant(value: float, digits: int = 4) -> str:
 
 def counted(count: int, what: str) -> str:
     """`1 seed`, `3 seeds`; `1 query`, `3 queries`."""
-    if count == 1:
-        return f"1 {what}"
-    return f"{count:,} {what[:-1]}ies" if what.endswith("ry") else f"{count:,} {what}s"
+    several = f"{what[:-1]}ies" if what.endswith(("ry", "dy")) else f"{what}s"
+    return f"1 {what}" if count == 1 else f"{count:,} {several}"
 
 
 @dataclass(frozen=True)

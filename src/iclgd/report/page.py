@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from iclgd.errors import Refusal
 from iclgd.report.columns import columns
+from iclgd.report.found import Found
 from iclgd.report.numbers import Number
 from iclgd.report.widgets import Widget
 from iclgd.spec import finite
@@ -107,8 +108,9 @@ class Section:
 class Page:
     """What was run, what was found in one sentence, and everything behind it.
 
-    ``picture`` shows the answer; without one, the numbers of the first brief table do. ``glossary`` has the words that
-    tables use, ``sources`` the papers they are from, as BibTeX.
+    ``picture`` shows the answer; without one, the numbers of the first brief table do. ``found`` has what the answer
+    rests on, for who counts the answers of many studies. ``glossary`` has the words that tables use, ``sources`` the
+    papers they are from, as BibTeX.
     """
 
     title: str
@@ -118,6 +120,7 @@ class Page:
     repeat: str = ""
     files: Mapping[str, str] = field(default_factory=dict)  # more texts to leave in the study's folder
     picture: Widget | None = None
+    found: Sequence[Found] = ()
     glossary: Mapping[str, str] = field(default_factory=dict)
     sources: Sequence[str] = ()
 
@@ -162,7 +165,8 @@ class Page:
             | ({"figure": s.figure.name} if s.figure else {})
             for s in self.sections
         ]
-        return {"title": self.title, "what": self.subtitle, "answer": self.answer, "sections": sections}
+        told = {"title": self.title, "what": self.subtitle, "answer": self.answer, "sections": sections}
+        return told | ({"found": finite([one.plain() for one in self.found])} if self.found else {})
 
     def html(self) -> str:
         """One self-contained file: nothing in it is from elsewhere, and a policy says so."""

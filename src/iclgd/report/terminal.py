@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from iclgd.errors import visible
 from iclgd.report.numbers import counted
+from iclgd.report.pace import Pace
 
 EVERY = 5.0  # seconds between lines of progress where there is no terminal; more after minutes, a minute after hours
 BAR = 24  # characters
@@ -85,6 +86,7 @@ class CellProgress:
         self._follow: Callable[[list[str], list[str]], None] = lambda _running, _failed: None
         self._what, self._count, self._known = "starting", 0, ""
         self._begun, self._expected = time.monotonic(), None
+        self._pace = Pace(self._begun)
 
     _expected: float | None
 
@@ -94,6 +96,7 @@ class CellProgress:
         self._total, self._expected = over + total, expected
         if not over:
             self._begun = time.monotonic()
+            self._pace = Pace(self._begun)
         if expected is not None and expected > EVERY:
             self._tell(self.line())
 
@@ -118,11 +121,13 @@ class CellProgress:
     def done(self, key: str) -> None:
         self._running.pop(key, None)
         self._done += 1
+        self._pace.done(time.monotonic())
         self._changed()
 
     def failed(self, key: str) -> None:
         self._running.pop(key, None)
         self._failed[key] = None
+        self._pace.done(time.monotonic())
         self._changed()
 
     def lost(self, key: str) -> None:
@@ -169,16 +174,11 @@ class CellProgress:
 
     def _left(self) -> str:
         """`about 3 min left`: from the pace of this run, or before its first cell from what others took."""
-        over = self._done + len(self._failed)
-        left = self._total - over
-        elapsed = time.monotonic() - self._begun
-        if over:
-            seconds = elapsed / over * left
-        elif self._expected is not None:
-            seconds = self._expected - elapsed
-        else:
-            return ""
-        return f"about {duration(seconds)} left" if left and seconds >= 1 else ""
+        over, now = self._done + len(self._failed), time.monotonic()
+        seconds = self._pace.left(now, self._total)
+        if seconds is None and self._expected is not None:
+            seconds = self._expected - (now - self._begun)
+        return f"about {duration(seconds)} left" if over < self._total and seconds is not None and seconds >= 1 else ""
 
 
 def duration(seconds: float) -> str:

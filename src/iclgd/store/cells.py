@@ -68,7 +68,7 @@ class Store:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise Refusal(f"cannot read {self.folder}: {error.strerror}.") from None
+            raise Refusal(f"cannot read {self.folder}: {error.strerror}; name the folder of a store.") from None
 
     def write(
         self, key: str, cell: Cell, identity: Any, result: Result, provenance: dict[str, Any], anew: bool = False

@@ -5,7 +5,7 @@ import pytest
 from planted_causal import ANSWERS, LAYERS, Plant, planted
 
 from iclgd.labs.causal import tables
-from iclgd.labs.causal.answer import _alone, answer, trained
+from iclgd.labs.causal.answer import _alone, answer, found, trained
 from iclgd.labs.causal.figures import draw_layers
 from iclgd.labs.causal.ground import SWAPS
 from iclgd.labs.causal.page import page
@@ -193,3 +193,11 @@ def test_a_model_whose_values_are_hidden_has_two_scores():
     assert view.known_scores() == ["function vector", "induction"]
     assert "dual step" not in answer(view)
     assert len(tables.ablated(view).rows) == 3
+
+
+@pytest.mark.parametrize("layers", [(0.1, 0.1, 0.6, 0.1), (0.1, 0.2, 0.3, 0.1)])
+def test_what_a_grid_counts_is_what_the_answer_says_of_single_layers(layers):
+    view = planted(Plant(layers=layers), seeds=3)
+    (one,) = found(view)
+    assert answer(view).lower().startswith(one.verdict.removesuffix(" reading's effect").lower())
+    assert one.number.value == pytest.approx(max(layers))

@@ -8,7 +8,7 @@ from planted_compare import likeness, planted
 from planted_world import FIELDS, cell, world
 
 from iclgd.lab import Cell
-from iclgd.labs.compare.answer import answer
+from iclgd.labs.compare.answer import answer, found
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.figures import draw_layers
 from iclgd.labs.compare.page import page
@@ -253,3 +253,15 @@ def test_a_null_that_only_some_tasks_can_have_says_how_many():
     titles = [row[0] for row in Evidence(comparison, "prompt").labels(comparison.spec.task).rows]
     assert "  two wrong labelings (a control), 2 of 3 tasks" in titles
     assert "  another query's update" in titles
+
+
+def test_what_a_grid_counts_is_no_stronger_than_the_answer():
+    labels, whole = found(planted(world(), **FIELDS))
+    assert (labels.what, whole.what) == ("cosine of what labels change", "SimAOU of whole updates")
+    assert labels.verdict.startswith("what labels change is more alike in reading and training than in every null")
+    assert f"cosine {labels.number}" in answer(planted(world(), **FIELDS))
+    level, rivals = found(planted(world(contrast=0.02, null=0.02, untrained=0.6), **FIELDS))
+    assert level.verdict == "what labels change is not shown to be alike in reading and training"
+    assert rivals.verdict == "SimAOU of whole updates is not shown above its nearest rival"
+    alone = found(planted(world(), **{**FIELDS, "seeds": 1}))
+    assert {one.verdict for one in alone} == {"nothing is decided, with 1 seed"}

@@ -215,3 +215,11 @@ def test_what_the_terminal_shows_fits_a_hundred_columns() -> None:
 
 def test_the_terminal_shows_the_step_and_the_demonstrations_unasked() -> None:
     assert [section.title for section in page(study()).sections if section.brief] == ["The step", "Demonstrations"]
+
+
+def test_what_a_grid_counts_is_whether_all_heads_hold() -> None:
+    (found,) = page(study()).found
+    assert found.verdict == "all heads are a zero-shot part plus one gradient step"
+    assert found.number.value == pytest.approx(SHARE.mean())
+    (broken,) = page(study(residual=np.array([[1.0, 0, 0], [0, 0, 0]]))).found
+    assert broken.verdict == "not all heads are a zero-shot part plus one gradient step"

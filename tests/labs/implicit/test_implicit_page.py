@@ -8,7 +8,7 @@ from planted_implicit import Plant, planted, row
 
 from iclgd.labs.implicit import tables
 from iclgd.labs.implicit.against import Against
-from iclgd.labs.implicit.answer import answer, identity, static, trained
+from iclgd.labs.implicit.answer import answer, found, identity, static, trained
 from iclgd.labs.implicit.page import page
 
 
@@ -230,3 +230,10 @@ def test_task_by_task_the_matrix_is_held_against_one_answer_for_all_queries():
     assert row(table, "kinds, recovered")[1:4] == [".25 [.25 .25]", "1.00 [1.00 1.00]", "-.75 [-.75 -.75]"]
     assert [line[5] for line in table.texts()] == ["below", "above", "above", "below"]
     assert {line[5] for line in tables.by_task(planted(Unlike(), task=("sentiment", "kinds"))).texts()} == {"undecided"}
+
+
+def test_what_a_grid_counts_is_no_stronger_than_the_first_sentence():
+    (below,), (undecided,) = found(planted(seeds=3)), found(planted())
+    assert below.verdict == "one patch for all queries misses less than every null"
+    assert str(below.number) == ".56 [.56 .56]"
+    assert undecided.verdict == "one patch for all queries is not shown to miss less than every null"

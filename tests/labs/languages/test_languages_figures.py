@@ -170,14 +170,14 @@ def test_the_curves_that_a_reader_chooses_from_are_every_learners_by_seed(readin
         assert curves["MSE of predictions", name].tolist() == CURVES[name, "mse"]
         assert curves["cosine of sensitivities", name].tolist() == CURVES[name, "cosine"]
     assert len(curves) == 10
-    data = widgets.widget(reading, "training").data
+    data = widgets.widget([reading], "training").data
     assert (data["points"], data["log"]) == ([0.0, 10.0, 20.0], ["MSE of predictions"])
-    encoder = widgets.widget(reading, "autoencoder").data
+    encoder = widgets.widget([reading], "autoencoder").data
     assert encoder["names"]["panel"] == ["validation loss", "positions restored"]
 
 
 def test_the_matrices_with_a_border_to_move_are_the_nearest_every_seeds_and_a_gradient_steps(reading):
-    data = widgets.widget(reading, "weights").data
+    data = widgets.widget([reading], "weights").data
     assert data["blocks"] == [["code", 2], ["y", 1]]
     assert list(data["pictures"]) == list(widgets.MATRICES)
     for sides in data["pictures"].values():
@@ -185,3 +185,13 @@ def test_the_matrices_with_a_border_to_move_are_the_nearest_every_seeds_and_a_gr
         assert np.allclose(sides["trained, seed 0"], -matrix(0, 1.0) / 4)
         assert np.allclose(sides["trained, seed 1"], -matrix(1, 1.0) / 5)
         assert np.allclose(sides["gd"], -matrix(0, 1.0) / 4)
+
+
+def test_of_several_languages_a_reader_chooses_one_and_sees_every_autoencoder(reading):
+    (other,) = readings(planted_study(LEARNERS, seeds=2, more=more, language="a*bc*"))
+    data = widgets.widget([reading, other], "training").data
+    assert data["choose"] == {"seed": "seed", "group": "language"}
+    assert data["names"]["group"] == ["((a|b)c)*", "a*bc*"]
+    assert data["count"] == 2 * 10 * 3  # curves of both, over all seeds and of each of two
+    coded = widgets.widget([reading, other], "autoencoder").data
+    assert coded["names"]["name"] == ["((a|b)c)*", "a*bc*"]

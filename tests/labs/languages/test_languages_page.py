@@ -186,3 +186,19 @@ def test_the_automaton_has_every_symbol_of_the_alphabet_that_was_asked_for():
 
 def test_words_can_be_asked_about_only_where_the_encoder_was_kept():
     assert "Ask the layer" not in [section.title for section in page(planted_study(everyone())).sections]
+
+
+def verdicts(seeds=3, **given):
+    return [one.verdict for one in page(planted_study(everyone(**given), seeds=seeds)).found]
+
+
+def test_what_a_grid_counts_is_no_stronger_than_the_answer():
+    assert verdicts() == ["layers read the labels", "preconditioned gd predicts most alike"]
+    still = READS | {("accuracy", True): [0.95, 0.9, 0.92]}
+    swapped = {"near": (0.01, 0.5, 0.01), "far": (0.2, 0.1, 0.3)}
+    none = "no learner is shown to predict most alike"
+    assert verdicts(layers=still, **swapped) == ["layers are not shown to read labels", none]
+    assert verdicts(seeds=1) == ["whether layers read labels is undecided, with 1 seed", none]
+    lost, nearest = page(planted_study(everyone())).found
+    assert lost.number.value == pytest.approx(0.42)
+    assert str(nearest.number) == ".011 [.009 .013]"

@@ -4,12 +4,16 @@ import pytest
 from language_studies import planted, study_of
 from planted_learners import entry, everyone, learner
 
+from charted import charted, limits
+from iclgd.labs.languages.charts import LOST, NEAR
 from iclgd.labs.languages.measures import TRAINED
 from iclgd.labs.languages.page_all import page_all
 from iclgd.labs.languages.reading import readings
 from iclgd.labs.languages.spec import AllSpec
-from iclgd.report.page import Table
+from iclgd.report.page import Page, Section, Table
 from iclgd.results import array
+
+FIRST = "a*bc* · random · autoencoder · fixed"
 
 
 def whole(change=lambda setting, learners: learners):
@@ -65,7 +69,7 @@ def test_the_whole_studys_tables_have_every_setting_and_number():
     assert [title.split(":")[0] for title in unasked] == ["Fixed labels", "Sign or language drawn"]
     fixed = shown.table("Fixed labels: is anything learned in context?")
     assert len(fixed.rows) == 24
-    name = "a*bc* · random · autoencoder · fixed"
+    name = FIRST
     has(fixed, name, {"accuracy": 0.92, "less, shuffled": 0.42})
     near = {"largest difference of a seed": 0.45, "labels shuffled": 0.5, "cos gd": 0.3, "MSE gd": 0.3}
     near |= {"cos no context": 0.1, "MSE no context": 0.5}
@@ -116,3 +120,44 @@ def test_a_setting_finds_its_own_seeds_in_their_order():
         else:
             assert reading.called("preconditioned gd") == "preconditioned gd ×2"
         assert reading.called("ridge") == ""
+
+
+def test_the_picture_has_what_shuffling_costs_with_fixed_labels_and_every_descents_cosine_where_they_are_drawn():
+    page = page_all(whole())
+    assert page.picture is not None
+    lost = charted(page.picture, "panel", "name", question=LOST)
+    assert len(lost) == 24
+    assert lost["a*bc*", "random · autoencoder"] == [pytest.approx(0.42)]
+    assert lost["a*bc*", "complement · pca · gd start"] == [pytest.approx(0.42)]
+    low, high = limits(page.picture, "panel", "name", question=LOST)["a*bc*", "random · autoencoder"]
+    expected = entry(page.table("Fixed labels: is anything learned in context?"), FIRST, "less, shuffled")
+    assert (*low, *high) == pytest.approx((expected.low, expected.high), rel=1e-4)
+    near = charted(page.picture, "panel", "name", question=NEAR)
+    assert near["a*bc*", "complement · pca · 2 layers: preconditioned gd ×2"] == [pytest.approx(0.99)]
+    assert near["random languages", "complement · pca · length 8: gd"] == [pytest.approx(0.3)]
+    assert near["a*bc*", "complement · end-to-end: gd on learned features"] == [pytest.approx(0.55)]
+    assert len(near) == 2 * 30 + 3 * 2  # of 30 on codes two descents; of three end to end plain and of features
+
+
+def test_the_chart_of_all_settings_has_accuracies_and_likeness_of_every_one():
+    widget = page_section(page_all(whole()), "All settings").widget
+    right = charted(widget, "labels", "panel", "name", quantity="accuracy")
+    assert len(right) == 2 * 57
+    assert right["sign", "a*bc*", "edits · pca"] == [pytest.approx(0.92)]
+    assert right["sign", "a*bc*", "edits · pca: shuffled"] == [pytest.approx(0.5)]
+    far = charted(widget, "panel", "name", quantity="MSE of predictions", labels="sign")
+    assert far["a*bc*: MSE of predictions", "edits · pca: preconditioned gd"] == [pytest.approx(0.011)]
+    assert "a*bc*: MSE of predictions" in widget.data["log"]
+    assert "a*bc*" not in widget.data["log"]
+
+
+def page_section(page: Page, title: str) -> Section:
+    (found,) = [one for one in page.sections if one.title == title]
+    return found
+
+
+def test_training_of_three_languages_is_chosen_by_language():
+    page = page_all(whole())
+    titles = [one.title for one in page.sections if one.title.startswith("Training")]
+    assert titles == ["Training with fixed labels", "Training with a sign drawn"]
+    assert all(one.widget is not None for one in page.sections if one.figure is not None)

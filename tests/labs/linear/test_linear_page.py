@@ -187,3 +187,11 @@ def test_optimum_runs_closed_forms_and_tuned_learners():
     (bends,) = result.select(quantity="curvature", learner="gd++ ×2 untied 1")
     (rates,) = result.select(quantity="rate", learner="gd++ ×2 untied 1")
     assert (len(rates.values), len(bends.values)) == (2, 1)
+
+
+def test_what_a_grid_counts_is_what_the_answer_says_of_the_nearest():
+    (found,) = page.found(study())
+    assert found.verdict == "the trained layer is nearest to gd ×1, of 3 learners"
+    assert str(found.number) == ".1 [.07516 .1248]"
+    (alone,) = page.found(study(seeds="1,"))
+    assert alone.verdict.startswith("the trained layer is not shown to be nearer to gd ×1 than to ")

@@ -147,3 +147,12 @@ def test_every_table_is_shown_on_the_terminal_without_being_asked_for():
     assert [(one.title, one.brief) for one in known().page.sections] == [
         ("Orders", True), ("Next tokens", True), ("Anchors", True),
     ]  # fmt: skip
+
+
+def test_what_a_grid_lists_are_reading_s_numbers_without_a_verdict():
+    study = planted(0.2, 0.01)
+    spread, update = study.page.found
+    assert (spread.verdict, update.verdict) == ("", "")
+    assert f"moves p(right label) by {spread.number} (standard deviation) and its update by {update.number}" in (
+        study.answer
+    )

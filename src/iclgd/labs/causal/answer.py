@@ -7,6 +7,8 @@ from iclgd.labs.causal.heads import Heads
 from iclgd.labs.causal.tables import NULLS, foremost, shown
 from iclgd.labs.causal.view import View, mean
 from iclgd.metrics.differences import difference, differences, holm, over_draws
+from iclgd.report.found import Found
+from iclgd.report.numbers import Number
 
 HALF = 0.5
 Shares = np.ndarray  # (task, seed, query, layer)
@@ -33,6 +35,17 @@ def reading(view: View) -> str:
         f"{single.shape[-1] - 1}, the foremost and chosen after the fact, carries {shown(most)}. Another query's "
         f"update in all layers carries {shown(null)}, a random one as long {shown(noise)}."
     )
+
+
+def found(view: View) -> list[Found]:
+    """What the first sentence rests on."""
+    single = view.layer_shares(view.spec.init[0], view.spec.rates[0], "icl", "zero-shot", False, site="attention")
+    best = foremost(single)
+    if best is None:
+        return []
+    words, most = _alone(single), best[1]
+    number = Number(most.mean, most.low, most.high, 2)
+    return [Found("share of the foremost layer", number, f"{words[:1].lower()}{words[1:]} reading's effect")]
 
 
 def _alone(single: Shares) -> str:

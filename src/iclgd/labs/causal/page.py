@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from iclgd.labs.causal import charts, exchanged, figures, tables
-from iclgd.labs.causal.answer import answer
+from iclgd.labs.causal.answer import answer, found
 from iclgd.labs.causal.heads import Heads
 from iclgd.labs.causal.view import View
 from iclgd.report.numbers import number
@@ -74,7 +74,7 @@ def page(study: Study) -> Page:
         Section("Heads exchanged", EXCHANGED.format(heads=view.spec.heads), exchanged.table(view)),
     ]
     asked = what(view.spec, study.facts("demonstrations"), study.facts("queries"))
-    return Page("What carries it", asked, answer(view), sections)
+    return Page("What carries it", asked, answer(view), sections, found=found(view))
 
 
 def both_note(view: View) -> str:

@@ -8,6 +8,7 @@ from iclgd.labs.compare.spoken import CONTRAST, diverged, has_wrong_labels, lear
 from iclgd.labs.compare.view import Comparison, is_control, title_of
 from iclgd.metrics.differences import Difference, holm
 from iclgd.metrics.estimates import Estimate
+from iclgd.report.found import Found
 from iclgd.report.numbers import Number, counted
 
 
@@ -39,6 +40,23 @@ def answer(comparison: Comparison) -> str:
     if len(spec.seeds) == len(spec.task) == 1 and said:
         said = [f"with 1 seed nothing is decided: {said[0]}", *said[1:]]
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in said)
+
+
+def found(comparison: Comparison) -> list[Found]:
+    """What the first and the last question rest on: numbers of the most alike learner, what is said of all."""
+    spec, made = comparison.spec, []
+    asked = {CONTRAST: (_labels, "cosine of what labels change")}
+    if (whole := _whole_metric(comparison)) is not None:
+        asked[whole] = (_whole, f"{comparison.metrics[whole].title} of whole updates")
+    for metric, (question, title) in asked.items():
+        labels = [choice.label for choice in spoken_of(comparison)]
+        judged = {label: one for label in labels if (one := question(comparison, label)) is not None}
+        if judged:
+            own = _estimate(comparison, max(judged, key=lambda label: judged[label].value), metric)
+            words = " and ".join(dict.fromkeys(one.verdict for one in judged.values()))
+            verdict = "nothing is decided, with 1 seed" if len(spec.seeds) == len(spec.task) == 1 else words
+            made.append(Found(title, Number(own.mean, own.low, own.high), verdict))
+    return made
 
 
 def _asked(
@@ -104,8 +122,7 @@ def _learned(comparison: Comparison, learner: str) -> Judged | None:
 
 def _whole(comparison: Comparison, learner: str) -> Judged | None:
     """The whole update: how alike, and which null or untrained model comes nearest among those it is not above."""
-    spec = comparison.spec
-    metric = next((name for name, m in comparison.metrics.items() if m.by == "layer" and not m.contrast), None)
+    spec, metric = comparison.spec, _whole_metric(comparison)
     if metric is None:
         return None
     own, title = _estimate(comparison, learner, metric), comparison.metrics[metric].title
@@ -124,6 +141,10 @@ def _whole(comparison: Comparison, learner: str) -> Judged | None:
         return Judged(verdict, own.mean, _value(own))
     verdict = f"{title} of whole updates is not shown above its nearest rival"
     return Judged(verdict, own.mean, _beside(_value(own), level))
+
+
+def _whole_metric(comparison: Comparison) -> str | None:
+    return next((name for name, m in comparison.metrics.items() if m.by == "layer" and not m.contrast), None)
 
 
 def _level(comparison: Comparison, learner: str, metric: str) -> tuple[list[str], dict[str, Estimate]]:

@@ -7,7 +7,7 @@ import numpy as np
 from iclgd.choices import Choice
 from iclgd.labs.compare.figures import gradient_norms
 from iclgd.labs.compare.spoken import spoken_of
-from iclgd.labs.compare.view import Comparison, is_control, title_of
+from iclgd.labs.compare.view import Comparison, title_of
 from iclgd.metrics.compared import Metric
 from iclgd.prompts import WHERE
 from iclgd.report.charts import NULL, OWN, Looks, Series, dots, lines
@@ -62,7 +62,7 @@ def _tasks(comparison: Comparison) -> dict[str, Sequence[str]]:
 
 def _beside(comparison: Comparison) -> dict[str, Labels]:
     """What stands beside a learner, by what it is called: nulls that were run, controls, untrained models."""
-    nulls = {f"{title_of(n)}{' (a control)' * is_control(n)}": {"null": n} for n in comparison.known("null")}
+    nulls = {title_of(null): {"null": null} for null in comparison.known("null")}
     return nulls | {f"a model with {init} weights": {"init": init} for init in comparison.spec.init[1:]}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from iclgd.labs.compare import charts, figures, sweep_charts
-from iclgd.labs.compare.answer import answer
+from iclgd.labs.compare.answer import answer, found
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.explore import explored
 from iclgd.labs.compare.spoken import spoken_of
@@ -39,7 +39,7 @@ CAPTIONS = {
     ),
     "layers-label": (
         "Likeness by layer, at the class-0 label word",
-        "Where the code of Dai 2022 and Deutch 2023 measured.",
+        "Where the code of Dai 2022 and Deutch 2023 measured; chosen under `where` above, its lines can be pointed at.",
     ),
     "alpha": ("α by task", "SimAM_Δ between two finetuned learners at one learning rate, at the label word."),
     "gradients": (
@@ -80,6 +80,7 @@ def page(study: Study) -> Page:
         answer(comparison),
         [*first[:1], *drawings[:1], *explored(comparison), *drawings[1:], *first[1:], *rest],
         picture=charts.picture(comparison),
+        found=found(comparison),
         glossary=glossary(comparison),
         sources=[PAPERS[name].bibtex(name) for name in SOURCES],
     )

@@ -16,6 +16,7 @@ from iclgd.labs.dual.check_figures import heads_figure, parts_figure
 from iclgd.labs.dual.heads import ERROR, TOLERANCE
 from iclgd.labs.dual.spec import CheckSpec
 from iclgd.report.charts import OWN, Looks, Series, lines
+from iclgd.report.found import Found
 from iclgd.report.numbers import Number, Size, number, significant
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.study import Study
@@ -123,7 +124,8 @@ def page(study: Study) -> Page:
     ]
     drawn = lines(lambda: list(by_layers(heads)), range(len(heads.same)), Looks(colour="name", x="layer"), LINES)
     files = {"episode.json": json.dumps(heads.episode, indent=1, ensure_ascii=False) + "\n"}
-    return Page("Attention as one gradient step", subtitle, answer(heads), sections, files=files, picture=drawn)
+    title, told = "Attention as one gradient step", answer(heads)
+    return Page(title, subtitle, told, sections, files=files, picture=drawn, found=found(heads))
 
 
 def by_layers(heads: Heads) -> Iterator[Series]:
@@ -148,6 +150,12 @@ def answer(heads: Heads) -> str:
     return (
         f"{who} their zero-shot part plus one gradient step on a kernel model (largest {worst}). {size}{turn(heads)}."
     )
+
+
+def found(heads: Heads) -> list[Found]:
+    who = "all heads are" if heads.holding == heads.same.numel() else "not all heads are"
+    size = Number(float(heads.shown["share"].nanmean(1).mean()), digits=2)
+    return [Found("share of a head that is its step", size, f"{who} a zero-shot part plus one gradient step")]
 
 
 def turn(heads: Heads) -> str:

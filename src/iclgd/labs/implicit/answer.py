@@ -9,6 +9,7 @@ from iclgd.labs.implicit.beside import Beside
 from iclgd.labs.implicit.view import CONSTANT, WHOLE, Values, View, mean, number
 from iclgd.metrics.differences import difference, holm, nearest, over_draws
 from iclgd.metrics.estimates import Estimate
+from iclgd.report.found import Found
 from iclgd.report.numbers import Number, significant
 
 NULLS = {
@@ -34,10 +35,7 @@ def static(view: View) -> str:
     """
     init = view.spec.init[0]
     labels: dict[str, Any] = {"patch": WHOLE, "fitted": view.most}
-    own = view.missing(init, **labels)
-    nulls = {title: view.missing(init, **labels, null=null) for null, title in NULLS.items()}
-    nulls["of one answer for all queries"] = view.missing(init, patch=CONSTANT)
-    nulls = {title: values for title, values in nulls.items() if np.isfinite(values).any()}
+    own, nulls = _missed(view)
     found = mean(own)
     if found.mean != found.mean:
         return ""
@@ -49,15 +47,39 @@ def static(view: View) -> str:
     )
 
 
+def _missed(view: View) -> tuple[Values, dict[str, Values]]:
+    """What one patch for all queries misses, and what its nulls miss, by title."""
+    init = view.spec.init[0]
+    labels: dict[str, Any] = {"patch": WHOLE, "fitted": view.most}
+    nulls = {title: view.missing(init, **labels, null=null) for null, title in NULLS.items()}
+    nulls["of one answer for all queries"] = view.missing(init, patch=CONSTANT)
+    nulls = {title: values for title, values in nulls.items() if np.isfinite(values).any()}
+    return view.missing(init, **labels), nulls
+
+
+def found(view: View) -> list[Found]:
+    """What the first sentence rests on."""
+    own, nulls = _missed(view)
+    missed = mean(own)
+    null = _nearest(own, nulls)
+    below = null is not None and null[1]
+    verdict = f"one patch for all queries {'misses' if below else 'is not shown to miss'} less than every null"
+    return [Found("misses of one patch", number(missed), verdict)] if missed.mean == missed.mean else []
+
+
+def _nearest(own: Values, nulls: dict[str, Values]) -> tuple[str, bool] | None:
+    """The lowest null that it is not shown to be below, or the lowest of all, and whether it is below even that."""
+    apart = dict(zip(nulls, holm([over_draws(difference(own, null)) for null in nulls.values()]), strict=True))
+    return nearest(apart, {title: mean(values) for title, values in nulls.items()}, "below")
+
+
 def _beside(own: Values, nulls: dict[str, Values]) -> str:
     """No stronger than the comparison with the lowest null that it is not shown to be below."""
-    apart = dict(zip(nulls, holm([over_draws(difference(own, null)) for null in nulls.values()]), strict=True))
-    given = {title: mean(values) for title, values in nulls.items()}
-    found = nearest(apart, given, "below")
+    found = _nearest(own, nulls)
     if found is None:
         return "beside no null"
     title, below = found
-    return "less than every null" if below else f"not shown to be less than the {number(given[title])} {title}"
+    return "less than every null" if below else f"not shown to be less than the {number(mean(nulls[title]))} {title}"
 
 
 # by training

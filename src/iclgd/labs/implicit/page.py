@@ -6,7 +6,7 @@ import numpy as np
 
 from iclgd.labs.implicit import charts, figures, tables
 from iclgd.labs.implicit.against import Against
-from iclgd.labs.implicit.answer import answer
+from iclgd.labs.implicit.answer import answer, found
 from iclgd.labs.implicit.beside import Beside
 from iclgd.labs.implicit.view import View
 from iclgd.report.charts import picture
@@ -100,7 +100,7 @@ def page(study: Study) -> Page:
     ]
     asked = what(view.spec, study.facts("demonstrations"), study.facts("queries"), query="held-out query")
     drawn = picture(tables.short(view), "margins missed")
-    return Page("Prompt into weights", asked, answer(view), sections, picture=drawn)
+    return Page("Prompt into weights", asked, answer(view), sections, picture=drawn, found=found(view))
 
 
 def path_note(view: View) -> str:

@@ -68,7 +68,7 @@ iclgd.widget("membership", (host, data) => {
 
   function lay() {
     list.replaceChildren(...demos.map((demo, i) => {
-      const word = el("input", { type: "text", size: 9, value: demo.word, "aria-label": `demonstration ${i + 1}`, spellcheck: "false", oninput: (event) => { demo.word = event.target.value; draw(); } });
+      const word = el("input", { type: "text", size: 11, value: demo.word, "aria-label": `demonstration ${i + 1}`, spellcheck: "false", oninput: (event) => { demo.word = event.target.value; draw(); } });
       const sign = el("button", { type: "button", text: demo.label > 0 ? "+1" : "−1", "aria-label": `label of demonstration ${i + 1}`, onclick: () => { demo.label *= -1; lay(); list.querySelectorAll("button")[i].focus(); } });
       return el("span", { class: "pair" }, word, sign);
     }));

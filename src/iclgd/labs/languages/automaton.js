@@ -74,7 +74,7 @@ iclgd.widget("automaton", (host, data) => {
     const words = box.value.split(/\s+/).filter(Boolean), paths = words.map((word) => path(data, word));
     const rows = words.map((word, i) => el("tr", {}, el("th", { scope: "row", text: word }),
       el("td", { text: paths[i] === null ? `has a letter that is not in ${data.alphabet}` : data.accepting[paths[i].at(-1)] ? "✓ member" : "✗ no member" }),
-      el("td", { class: "text", text: paths[i]?.join(" → ") ?? "" })));
+      el("td", { class: "path", text: paths[i]?.join(" → ") ?? "" })));
     list.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ...["word", "", "states"].map((name) => iclgd.head(name)))), el("tbody", {}, ...rows)));
     const last = paths.at(-1);
     said.textContent = words.length ? `Drawn: the path of ${words.at(-1)}.` : "Type a word to see its path.";

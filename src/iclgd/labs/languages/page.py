@@ -1,7 +1,9 @@
 """What one setting of the languages lab shows: whether labels are read, which learner is nearest, and the rest."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +15,14 @@ from iclgd.labs.languages.spec import Setting
 from iclgd.labs.languages.widgets import widget
 from iclgd.metrics.statistics import half_width
 from iclgd.report.curves import TOLD as CURVES
+from iclgd.report.found import Found
 from iclgd.report.numbers import Number, counted
 from iclgd.report.page import Drawing, Page, Section, Table
 from iclgd.small.languages.expressions import language
 from iclgd.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 INTERVALS = "Means over seeds with their 95% intervals, by Student's t, cut off where a quantity ends."
 NO_INTERVAL = "1 seed: no interval over draws."
@@ -69,6 +75,18 @@ def labels_said(reading: Reading) -> str:
     if lost.high < 0:
         return f"Shuffling the labels makes the {who} better, by {Number(-lost.value, -lost.high, -lost.low)}"
     return f"The {who} {'is' if who == 'layer' else 'are'} not shown to read labels: shuffling them costs {lost}"
+
+
+def found(reading: Reading) -> list[Found]:
+    """What both parts of the answer rest on."""
+    lost, first = difference(reading), by_distance(reading)[0]
+    words = {True: "layers read the labels", False: "layers are not shown to read labels"}
+    labels = "whether layers read labels is undecided, with 1 seed" if math.isnan(lost.low) else words[lost.low > 0]
+    nearest = f"{first} predicts most alike" if is_nearest(reading) else "no learner is shown to predict most alike"
+    return [
+        Found("accuracy lost when labels are shuffled", lost, labels),
+        Found("MSE of the nearest learner", number(reading, first, "mse"), nearest),
+    ]
 
 
 def by_distance(reading: Reading) -> list[str]:
@@ -170,18 +188,24 @@ def notes(reading: Reading) -> Table:
     return Table(["", ""], rows)
 
 
-def drawings(parts: Sequence[Reading], prefix: str = "") -> dict[str, Drawing]:
-    """The figures of one setting, or of settings side by side, by what they show."""
+def shown(parts: Sequence[Reading], prefix: str = "", told: str = "") -> list[Section]:
+    """Training, codes and weights of one setting, or of settings side by side: charts, and figures to be printed."""
     from iclgd.labs.languages import figures
 
-    made = {"training": Drawing(f"{prefix}training", lambda: figures.training(parts))}
     coded = [part for part in parts if part.encoding("loss").size]
+    weighed = [part for part in parts if part.matrix(TRAINED, "qk").size]
+
+    def section(name: str, file: str, some: Sequence[Reading], of: str, draw: "Callable[[], Figure]") -> Section:
+        title = f"{name.capitalize()}{told}{of}"
+        return Section(title, CAPTIONS[name], figure=Drawing(f"{prefix}{file}", draw), widget=widget(some, name))
+
+    made = [section("training", "training", parts, "", lambda: figures.training(parts))]
     if coded:
-        made["autoencoder"] = Drawing(f"{prefix}autoencoder", lambda: figures.autoencoder(coded))
-    for i, part in enumerate(parts, 1):
-        if part.matrix(TRAINED, "qk").size:
-            name = "weights" if len(parts) == 1 else f"weights-{i}"
-            made[name] = Drawing(f"{prefix}{name}", lambda part=part: figures.weights(part))  # type: ignore[misc]  # a bound loop variable
+        made.append(section("autoencoder", "autoencoder", coded, "", lambda: figures.autoencoder(coded)))
+    for i, part in enumerate(weighed, 1):
+        alone = len(parts) == 1
+        file, of = ("weights", "") if alone else (f"weights-{i}", f": {part.setting.language}")
+        made.append(section("weights", file, [part], of, partial(figures.weights, part)))
     return made
 
 
@@ -203,12 +227,10 @@ def page(study: Study) -> Page:
             Section("Learners", f"{how_sure(reading)} {TO_TRAINED}", table(reading, FIRST), brief=True),
             *_automaton(reading),
             *asked(reading),
-            *(
-                Section(name.capitalize(), CAPTIONS[name], figure=drawing, widget=widget(reading, name))
-                for name, drawing in drawings([reading]).items()
-            ),
+            *shown([reading]),
             Section("Errors", how_sure(reading), table(reading, SECOND)),
             Section("Likeness on episodes with shuffled labels", how_sure(reading), table(reading, SHUFFLED)),
             Section("Words, codes and weights", table=notes(reading), brief=True),
         ],
+        found=found(reading),
     )

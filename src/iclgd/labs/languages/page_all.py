@@ -4,17 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from iclgd.labs.languages.charts import questions, settings
 from iclgd.labs.languages.figures import DESCENTS
 from iclgd.labs.languages.measures import TRAINED
 from iclgd.labs.languages.page import (
     DIFFERENCE,
     by_distance,
     difference,
-    drawings,
     how_sure,
     is_nearest,
     number,
     over_seeds,
+    shown,
 )
 from iclgd.labs.languages.reading import Reading, readings
 from iclgd.report.numbers import Number, counted
@@ -89,25 +90,26 @@ def every_learner(parts: Sequence[Reading], quantity: str) -> Table:
     return Table(["", *names], rows)
 
 
-def pictures(parts: Sequence[Reading]) -> list[Drawing]:
-    """Codes of an autoencoder against uniform words outside, with fixed labels and with a random sign."""
+def some(parts: Sequence[Reading], labels: str, start: str, told: str) -> list[Section]:
+    """Training of three languages side by side: codes of an autoencoder, against uniform words outside."""
+    kind = ("autoencoder", "complement", labels, start)
+    chosen = [
+        part for part in parts if (s := part.setting) and (s.encoder.kind, s.negatives, s.labels, s.start) == kind
+    ]
+    return shown(chosen, f"{labels}-", told)
+
+
+def every_setting(parts: Sequence[Reading]) -> Section:
     from iclgd.labs.languages import figures
 
-    made = [Drawing("summary", lambda: figures.summary(parts))]
-    for labels, start in (("fixed", "random"), ("sign", "gd")):
-        kind = ("autoencoder", "complement", labels, start)
-        chosen = [
-            part for part in parts if (s := part.setting) and (s.encoder.kind, s.negatives, s.labels, s.start) == kind
-        ]
-        made += drawings(chosen, f"{labels}-").values()
-    return made
+    drawing = Drawing("summary", lambda: figures.summary(parts))
+    return Section("All settings", how_sure(parts[0]), figure=drawing, widget=settings(parts))
 
 
 def page_all(study: Study) -> Page:
     parts = readings(study)
     fixed, drawn = ([part for part in parts if (part.setting.labels == "fixed") == is_] for is_ in (True, False))
     sure = how_sure(parts[0])
-    first, *more = pictures(parts)
     seeds = ", ".join(map(str, parts[0].seeds))
     return Page(
         "The languages lab",
@@ -116,12 +118,14 @@ def page_all(study: Study) -> Page:
         [
             Section("Fixed labels: is anything learned in context?", sure, labels_table(fixed), brief=True),
             Section("Sign or language drawn: which gradient descent?", sure, descent_table(drawn), brief=True),
-            Section("All settings", figure=first),
+            every_setting(parts),
             Section("Fixed labels: what the layers are near to", sure, fixed_table(fixed)),
             Section("Sign or language drawn: with shuffled labels, and matrices", sure, drawn_table(drawn)),
             Section("Accuracy of every learner", sure, every_learner(parts, "accuracy")),
             Section("Cosine of every learner's sensitivities", sure, every_learner(parts, "cosine")),
             Section("Correlation of every learner's predictions", sure, every_learner(parts, "correlation")),
-            *(Section(one.name.replace("-", " ").capitalize(), figure=one) for one in more),
+            *some(parts, "fixed", "random", " with fixed labels"),
+            *some(parts, "sign", "gd", " with a sign drawn"),
         ],
+        picture=questions(parts),
     )

@@ -12,6 +12,7 @@ from iclgd.labs.linear.widgets import layers, shifts, training, weights
 from iclgd.metrics.statistics import half_width
 from iclgd.report.charts import picture
 from iclgd.report.curves import TOLD
+from iclgd.report.found import Found
 from iclgd.report.numbers import Size, counted
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.study import Study
@@ -52,7 +53,8 @@ def page(study: Study) -> Page:
         widget = layers(distances(study))
         sections.append(Section("After each layer", READ_LAYERS, layers_table(study), drawing, True, widget))
     title = "What self-attention becomes when it is trained on regressions"
-    return Page(title, subtitle(spec), answer(study), sections, picture=picture(learners_table(study), "SPD"))
+    drawn = picture(learners_table(study), "SPD")
+    return Page(title, subtitle(spec), answer(study), sections, picture=drawn, found=found(study))
 
 
 def _spec(study: Study) -> TrainSpec:
@@ -104,8 +106,7 @@ def loss(study: Study, learner: str) -> np.ndarray:
 
 def answer(study: Study) -> str:
     """Which learner is nearest and by how much, whether that is decided, and what the untrained model has."""
-    names = references(study)
-    order = sorted(names, key=lambda name: metric_by_seed(study, name, "spd").mean())
+    order = by_distance(study)
     first, model = order[0], "layer" if _spec(study).plain else "model"
     cosine, spd = alike(study, first, "cosine"), alike(study, first, "spd")
     apart = difference(loss(study, "trained"), loss(study, first))
@@ -118,6 +119,17 @@ def answer(study: Study) -> str:
     if len(_spec(study).seeds) == 1:
         parts.append("1 seed: no interval over draws")
     return ". ".join(parts) + "."
+
+
+def found(study: Study) -> list[Found]:
+    order = by_distance(study)
+    spd, model = alike(study, order[0], "spd"), "layer" if _spec(study).plain else "model"
+    return [Found("squared prediction distance to the nearest", spd, f"the trained {model} {_nearest(study, order)}")]
+
+
+def by_distance(study: Study) -> list[str]:
+    """The learners, the one whose predictions are nearest first."""
+    return sorted(references(study), key=lambda name: float(metric_by_seed(study, name, "spd").mean()))
 
 
 def _nearest(study: Study, order: list[str]) -> str:

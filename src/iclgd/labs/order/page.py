@@ -9,6 +9,7 @@ import numpy as np
 from iclgd.labs.order.spec import OrderSpec
 from iclgd.metrics.differences import difference, holm
 from iclgd.metrics.estimates import SHARE, Estimate, estimate
+from iclgd.report.found import Found
 from iclgd.report.numbers import Number, Size
 from iclgd.report.page import Entry, Page, Section, Table
 from iclgd.report.what import what
@@ -28,7 +29,9 @@ def page(study: Study) -> Page:
     sections.append(Section("Next tokens", READ_TOKENS, tokens_table(study), brief=True))
     sections.append(Section("Anchors", READ_ANCHORS, anchors_table(study), brief=True))
     asked = what(spec, study.facts("demonstrations"), study.facts("queries"), f"{spec.orders} orders")
-    return Page("What the order of demonstrations changes", asked, answer(study), sections)
+    reading = {"p(right label) varies in reading by": spread_of_p, "reading's update varies by": spread_of_updates}
+    found = [Found(what, over_rounding(measure(study, "icl", spec.init[0]))) for what, measure in reading.items()]
+    return Page("What the order of demonstrations changes", asked, answer(study), sections, found=found)
 
 
 def _spec(study: Study) -> OrderSpec:

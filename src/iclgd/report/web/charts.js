@@ -2,8 +2,8 @@
 /* Dots with intervals and lines with bands, drawn with Observable Plot. */
 (() => {
   const { el, save } = iclgd;
-  const LABELS = 230, LETTER = 6.8; // room for names beside the dots; where there is too little they stand above them
-  const NARROW = 560;
+  const LABELS = 120, LETTER = 6.8; // room for names beside the dots; where there is too little they stand above them
+  const NARROW = 560, BESIDE = 480, LEAST = 430; // of panels of lines, of dots two of which stand side by side, of dots with names
   const DOTS = [null, "1 2.5", "9 2", "9 2 1 2", "3 1"];
   const DASHES = ["4 3", "1.5 2.5", "8 3 2 3"];
   const BANDS = 3; // lines that can have bands and still be told apart
@@ -35,7 +35,7 @@
   function dotPanel(rows, domain, width, title, colourName, said, axis = "", log = false) {
     const names = rows.map((row) => row.label("name") || row.label("role"));
     const labels = Math.max(LABELS, 16 + LETTER * Math.max(...names.map((name) => name.length)));
-    const narrow = width < NARROW || labels > width / 2, step = narrow ? 38 : 25;
+    const narrow = width < LEAST || labels > 0.55 * width, step = narrow ? 38 : 25;
     const marks = rows.map((row, i) => ({ i, own: row.label("role") === "own", value: row.values[0], low: log ? Math.max(row.low[0], domain[0]) : row.low[0], high: row.high[0] })); // zero has no logarithm
     const first = marks.find((mark) => mark.own), paint = (mark) => (mark.own ? colourName(rows[mark.i]) : "var(--none)");
     const alone = marks.filter((mark) => mark.own).length === 1 && first && !Number.isNaN(first.low);
@@ -193,7 +193,7 @@
 
   iclgd.widget("dots", (host, data) => chart(host, data, (rows, room, said) => {
     const panels = unique(rows, data.panel), log = panels.some((panel) => data.log.includes(panel)), domain = extent(rows, log), one = panels.length === 1; // one scale for all
-    const width = one ? Math.min(room, 760) : room >= 2 * NARROW ? (room - 24) / 2 : room;
+    const width = one ? Math.min(room, 760) : room >= 2 * BESIDE + 24 ? (room - 24) / 2 : room;
     const colourName = (row) => (row.label(data.colour) ? colour(row.label(data.colour)) : "var(--mark)");
     const drawn = panels.map((panel) => {
       const inside = rows.filter((row) => row.label(data.panel) === panel);

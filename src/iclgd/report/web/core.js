@@ -63,6 +63,7 @@ const iclgd = (() => {
     const place = document.getElementById(chosen.get("at") ?? "");
     if (!place) return;
     for (let outer = place.parentElement; outer; outer = outer.parentElement) if (outer.tagName === "DETAILS") outer.open = true;
+    for (const inside of place.querySelectorAll("details.long")) inside.open = true;
     place.scrollIntoView();
     place.setAttribute("tabindex", "-1");
     place.focus({ preventScroll: true });
@@ -107,6 +108,8 @@ const iclgd = (() => {
   function hush() {
     tip.hidden = true;
   }
+
+  addEventListener("beforeprint", () => document.querySelectorAll("details.long").forEach((one) => (one.open = true)));
 
   function terms() {
     document.body.append(tip);

@@ -179,7 +179,7 @@ iclgd.widget("explorer", (host, data) => {
     const all = values(), signed = !(choice("colour", modes()) in episode()), from = episode().start.length;
     const largest = Math.max(...all.slice(from).filter((value) => !Number.isNaN(value)).map(Math.abs), 1e-9);
     text.paint(all, largest, (value) => `${signed && value > 0 ? "+" : ""}${number(value, 4)} ${signed ? "of the attention among the query's tokens" : `of ${choice("colour", modes())}`}`);
-    key.textContent = signed ? `Blue: reading attends more, orange: less; darkest ${number(largest, 3)}.` : `Darkest: ${number(largest, 3)} of ${choice("colour", modes())}. Label words are underlined.`;
+    key.textContent = signed ? `Blue: reading attends more, orange: less; strongest ${number(largest, 3)}.` : `Strongest: ${number(largest, 3)} of ${choice("colour", modes())}. Label words are underlined.`;
     words.textContent = sentence();
   }
 

@@ -81,7 +81,7 @@
       place.replaceChildren(svg);
       border();
       const { cosine, distance } = likeness(one, other);
-      said.textContent = `Left: ${left()}. Right: ${right()}. Cosine ${number(cosine)}, distance ${number(distance)} of the left one's size; darkest ${number(most)}.`;
+      said.textContent = `Left: ${left()}. Right: ${right()}. Cosine ${number(cosine)}, distance ${number(distance)} of the left one's size; strongest ${number(most)}.`;
     }
 
     function dragged(event, svg) {

@@ -1,0 +1,70 @@
+"""The time that is left is steady, however cells come in: told from planted times at which they are done."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from iclgd.report.pace import Pace
+
+
+def told(times: list[float], total: int, tick: float = 0.5) -> list[tuple[float, float]]:
+    """What is said, twice a second, while cells are done at these times: (now, seconds left)."""
+    pace, left, found, now = Pace(0.0), sorted(times), [], 0.0
+    while left:
+        now += tick
+        while left and left[0] <= now:
+            pace.done(left.pop(0))
+        if (seconds := pace.left(now, total)) is not None:
+            found.append((now, seconds))
+    return found
+
+
+def together(groups: int, of: int, seconds: float, noise: float = 0.1) -> list[float]:
+    """Cells that are trained together: none for a while, then all within a tenth of a second."""
+    draw, now, found = random.Random(0), 0.0, []
+    for _ in range(groups):
+        now += seconds * draw.uniform(1 - noise, 1 + noise)
+        found += [now + 0.1 * i / of for i in range(of)]
+    return found
+
+
+@pytest.mark.parametrize("of, seconds", [(1, 20.0), (5, 20.0), (20, 60.0), (3, 0.7)])
+def test_the_end_that_is_foretold_moves_little_while_groups_of_cells_are_done_at_once(of, seconds):
+    times = together(30, of, seconds)
+    said = told(times, len(times))
+    assert said[0][0] <= times[0] + seconds / 4 + 2
+    ends = [now + left for now, left in said]
+    assert all(abs(end - times[-1]) < 0.15 * times[-1] for end in ends)
+    for (_, before), (_, after) in pairwise(said):
+        assert after - before <= 0.1 * times[-1] + 0.5
+
+
+def test_between_bursts_it_is_counted_down_and_a_late_burst_keeps_what_comes_after_it():
+    pace = Pace(0.0)
+    for _ in range(5):
+        pace.done(20.0)
+    assert pace.left(20.1, 20) is None  # more of them may be on their way
+    assert pace.left(22.0, 20) == pytest.approx(58.0)
+    assert pace.left(30.0, 20) == pytest.approx(50.0)
+    assert pace.left(70.0, 20) == pytest.approx(40.0)  # ten cells after the five that are late
+    for _ in range(5):
+        pace.done(80.0)
+    assert pace.left(80.1, 20) == pytest.approx(20.0)  # the five that came are no longer left
+    assert pace.left(85.0, 20) == pytest.approx(75.0)  # they took four times as long
+
+
+def test_cells_one_by_one_are_judged_within_a_twentieth_of_the_time_they_took():
+    pace = Pace(0.0)
+    for second in range(1, 101):
+        pace.done(float(second))
+    before = pace.left(100.0, 300)
+    for tenth in range(1, 101):  # ten times as fast from now on, without a pause
+        pace.done(100 + tenth / 10)
+    assert before == pytest.approx(200.0, rel=0.02)
+    assert pace.left(110.0, 300) < 0.5 * before
+    assert pace.left(116.0, 300) == pytest.approx(110 / 200 * 100 - 6)
+
+
+def test_nothing_is_known_before_a_cell_is_done():
+    assert Pace(0.0).left(100.0, 5) is None
