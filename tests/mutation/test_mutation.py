@@ -11,7 +11,7 @@ import pytest
 from mutation import early, judged
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
-from mutation.record import NOTHING, row, share, together, written
+from mutation.record import NOTHING, again, first, row, together, written
 from mutation.watched import function_at
 
 SOURCE = '''"""A module."""
@@ -192,8 +192,12 @@ def test_a_mutant_of_a_record_is_found_again_where_its_line_went(root):
 def test_a_row_has_the_share_that_is_noticed_and_the_share_that_was_at_first(tmp_path):
     found = {"mutants": 10, "killed": 6, "timeout": 1, "survived": 1, "equivalent": [{}, {}], "survivors": []}
     assert list(row(found)) == [10, 6, 1, 1, 2, "88%", "–"]
-    assert list(row(found | {"first": "70%"}))[-1] == "70%"
-    assert share(found | {"killed": 0, "timeout": 0, "survived": 0}) == "–"
+    assert first(found) == {"noticed": 7, "of": 8}
+    early = {"first": {"noticed": 6, "of": 10}}
+    assert list(row(found | early))[-1] == "60%"
+    assert list(row(found | again(early, equivalent=2)))[-1] == "75%"
+    assert list(row(found | again({}, equivalent=2)))[-1] == "–"
+    assert list(row(found | {"killed": 0, "timeout": 0, "survived": 0}))[-2] == "–"
     twice = together(together(NOTHING, found), found)
     assert list(row(twice)) == [20, 12, 2, 2, 4, "88%", "–"]
     order = ("metrics", "learners", "nulls")
