@@ -1,4 +1,4 @@
-"""What a record says of where it was made, which names are cells', and what is refused in a store that others touched."""
+"""What a record says of where it was made, which names are cells', and what is refused in a store others touched."""
 
 import hashlib
 import json
