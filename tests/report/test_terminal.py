@@ -4,12 +4,15 @@ import os
 import pty
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import iclgd
+from iclgd.report import terminal
 from iclgd.report.numbers import Number, Size, counted, number
 from iclgd.report.page import Table
 from iclgd.report.terminal import CellProgress, cell_progress, duration, say, working
@@ -88,6 +91,35 @@ def test_a_line_is_said_every_few_seconds_where_there_is_no_terminal(monkeypatch
     assert lines.count("0 of 3 cells · fetching weights") >= 2
     assert lines.count("unpacking") >= 2
     assert set(lines) == {"0 of 3 cells · fetching weights", "unpacking"}
+
+
+@pytest.mark.parametrize("passed, pause", [(0, 5), (99, 5), (200, 10), (1100, 55), (1300, 60), (90_000, 60)])
+def test_lines_come_every_few_seconds_at_first_and_every_minute_after_hours(monkeypatch, passed, pause):
+    clock, pauses = [0.0], []
+
+    class Ended(threading.Event):
+        def wait(self, timeout=None):
+            pauses.append(timeout)
+            return True
+
+    def started(target, daemon):
+        clock[0] = passed
+        return SimpleNamespace(start=target)
+
+    monkeypatch.setattr(terminal, "threading", SimpleNamespace(Event=Ended, Thread=started))
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with terminal.shown(lambda: "it"):
+        pass
+    assert pauses == [pause]
+
+
+def test_who_is_quiet_says_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(terminal, "EVERY", 0.01)
+    with working("unpacking", quiet=True) as note, cell_progress(quiet=True) as progress:
+        note("still")
+        progress.start(3, expected=300.0)
+        time.sleep(0.05)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_an_estimate_is_said_before_the_start(capsys):
