@@ -116,6 +116,8 @@ def test_an_identitys_draws_and_sizes_are_equivalent_in_identities_alone(root):
 TESTS = """
 import pytest
 from functools import cached_property
+from pathlib import Path
+from package import one
 from package.one import close
 
 
@@ -136,7 +138,10 @@ def made():
 
 
 def test_alone():
-    assert True
+    page = Path(one.__file__).with_name("page.html")  # a template, compiled to functions that no source has
+    found = {}
+    exec(compile("def shown():\\n    return 1", str(page), "exec"), found)
+    assert found["shown"]() == 1
 
 
 def test_first(study):
@@ -155,6 +160,7 @@ def test_third(made):
 def test_what_a_lasting_fixture_enters_or_keeps_counts_for_the_tests_that_share_it(tmp_path):
     (tmp_path / "package").mkdir()
     (tmp_path / "package/one.py").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "package/page.html").write_text("{% if one %}", encoding="utf-8")
     (tmp_path / "test_one.py").write_text(TESTS, encoding="utf-8")
     code = (
         "import json, sys; from pathlib import Path; from mutation.watched import Watch; import pytest\n"

@@ -53,7 +53,8 @@ class Watch:
         plain, root = builtins.compile, f"{self.source}/"
 
         def compiled(code: Any, filename: Any, mode: str, *args: Any, **named: Any) -> Any:
-            if mode == "exec" and str(filename).startswith(root) and not only_parsed(args, named):
+            ours = str(filename).startswith(root) and str(filename).endswith(".py")  # a template is compiled, too
+            if mode == "exec" and ours and not only_parsed(args, named):
                 code = telling(code if isinstance(code, ast.AST) else ast.parse(code, filename), str(filename))
             return plain(code, filename, mode, *args, **named)
 
