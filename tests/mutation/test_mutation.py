@@ -282,3 +282,34 @@ def test_what_is_imported_before_children_are_made_rests_on_nothing_that_is_chan
         "iclgd.left",
         "iclgd.right",
     ]
+
+
+LOOPS = """
+def test_quick():
+    assert True
+
+
+def test_endless():
+    while True:
+        pass
+"""
+
+
+@pytest.mark.parametrize("asked, code", [(["test_quick"], 0), (["test_quick", "test_endless"], 71)])
+def test_a_test_that_runs_for_ever_is_ended_and_said_to_be_late(tmp_path, asked, code):
+    (tmp_path / "test_it.py").write_text(LOOPS, encoding="utf-8")
+    chosen = [f"test_it.py::{name}" for name in asked]
+    run = (
+        "import sys; from mutation.watched import Chosen; import pytest\n"
+        f"chosen = Chosen({chosen}, {{'test_it.py::test_quick', 'test_it.py::test_endless'}}, lambda name: 0.5)\n"
+        "args = ['-q', '-x', '-p', 'pytest_timeout', '-p', 'no:cacheprovider', 'test_it.py']\n"
+        "sys.exit(int(pytest.main(args, plugins=[chosen])))"
+    )
+    alone = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    assert subprocess.run([sys.executable, "-c", run], cwd=tmp_path, env=alone, check=False).returncode == code
+
+
+def test_a_test_may_take_as_long_as_the_slowest_of_its_file_which_may_have_made_its_fixture():
+    tests = {name: {"seconds": seconds} for name, seconds in {"a.py::one": 0.1, "a.py::two": 4.0, "b.py::x": 9}.items()}
+    assert judged.may_take(tests, "a.py::one") == judged.ALONE + judged.SLOWER * 4.0
+    assert judged.may_take(tests, "c.py::new") == judged.ALONE

@@ -176,9 +176,12 @@ def test_without_duckdb_it_is_said_what_to_install(store, monkeypatch):
         numbers(store)
 
 
-def of_another_version(path):
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("UPDATE about SET version = 99")
+def of_version(number):
+    def changed(path):
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(f"UPDATE about SET version = {number}")
+
+    return changed
 
 
 def with_other_tables(path):
@@ -194,10 +197,11 @@ def with_other_tables(path):
         lambda path: path.write_bytes(b""),
         lambda path: path.write_bytes(b"nonsense" * 1000),
         lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
-        of_another_version,
+        of_version(99),
+        of_version(-1),
         with_other_tables,
     ],
-    ids=["deleted", "empty", "nonsense", "half", "another version", "other tables"],
+    ids=["deleted", "empty", "nonsense", "half", "a later version", "an older version", "other tables"],
 )
 def test_an_index_that_is_not_one_is_made_anew(store, damage):
     before = numbers(store)
