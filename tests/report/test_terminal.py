@@ -1,5 +1,6 @@
 """The terminal: numbers as people read them, and progress that only a person sees."""
 
+import io
 import os
 import pty
 import subprocess
@@ -111,6 +112,26 @@ def test_lines_come_every_few_seconds_at_first_and_every_minute_after_hours(monk
     with terminal.shown(lambda: "it"):
         pass
     assert pauses == [pause]
+
+
+def test_on_a_terminal_one_line_changes_and_has_a_bar(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
+    with cell_progress() as progress:
+        progress.start(4)
+        for key in "ab":
+            progress.done(key)
+        time.sleep(0.4)
+    assert "█" * 12 + "░" * 12 + " 2 of 4 cells" in screen.getvalue()
+    with working("unpacking [red]x\x1b") as note:
+        note("still [red]x\x1b")
+        time.sleep(0.4)
+    assert "still [red]x\\x1b" in screen.getvalue()  # no markup of ours, and no control character of theirs
 
 
 def test_who_is_quiet_says_nothing(capsys, monkeypatch):
