@@ -45,6 +45,8 @@ IDENTITIES = (
     "labs/order/identities.py",
     "small/identities",
 )
+# of the report's tests: one in a browser takes as long as all of these
+WITHOUT_A_BROWSER = ("charts", "colours", "figures", "numbers", "page", "terminal", "written")
 # package: the tests that are about it
 PACKAGES = {
     "metrics": (
@@ -67,7 +69,7 @@ PACKAGES = {
     "labs/exits": ("labs/exits", OPTIONS),
     "labs/identities": ("labs/identities", OPTIONS),
     "identities": ("labs/identities", "labs/dual/test_dual_identities.py", "claims/test_seconds.py"),
-    "report": ("report", "test_study.py"),
+    "report": (*(f"report/test_{name}.py" for name in WITHOUT_A_BROWSER), "test_study.py"),
     "store": ("store", "test_running.py"),
 }
 

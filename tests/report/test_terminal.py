@@ -206,7 +206,7 @@ def test_progress_has_cells_done_running_failed_and_left_and_what_is_done_now():
     progress.begun("a", "seed 0")
     assert progress.line() == "0 of 4 cells · 1 running · seed 0"
     progress.doing("tracing", 3)
-    progress.doing("tracing", 4)
+    progress.doing("".join(["trac", "ing"]), 4)
     assert progress.line() == "0 of 4 cells · 1 running · tracing (7)"
     progress.begun("b", "seed 1")
     assert progress.line() == "0 of 4 cells · 2 running · seed 1"
