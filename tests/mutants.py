@@ -1,6 +1,6 @@
 """How many small faults the tests of the default run notice, package by package (`make mutants`).
 
-python tests/mutants.py --package metrics,src/iclgd/report/numbers.py --sample 200 -j 14 --out FILE
+python tests/mutants.py --package metrics,src/iclgd/report/numbers.py --sample 200 --seed 7 -j 14 --out FILE
 python tests/mutants.py --package metrics --again --out FILE
 
 First the test files of a package are run once on the tree as it is, to learn which tests enter which functions
@@ -8,8 +8,8 @@ First the test files of a package are run once on the tree as it is, to learn wh
 (mutation/mutated.py) is put into a copy of the tree, and the tests that enter the changed function run on it, the quick
 ones first, until one fails (mutation/judged.py). A package's row in FILE is replaced, the others stay. Mutants that no
 test could tell from the original are named, each with the reason, in mutation/equivalents.yaml. With --again only those
-that survived in FILE are judged once more, as after a test was written; the row keeps the share that was noticed at
-first.
+that survived in FILE are judged once more, as after a test was written; the row keeps how many were noticed at first.
+Another --seed draws other mutants, for which nobody has written tests: what they say is "at first".
 """
 
 import argparse
@@ -30,11 +30,10 @@ from mutation.equivalents import reasons
 from mutation.forks import ROOT, Job, copied, in_parallel, pytest_run, warm
 from mutation.judged import SOURCE, Tests, control, fates, in_two, tests_of
 from mutation.mutated import Mutant, drawn, found_again
-from mutation.record import NOTHING, kept, row, share, together, written
+from mutation.record import NOTHING, again, first, kept, row, together, written
 from mutation.watched import Watch
 
 KEPT = ROOT / "build/mutants"
-SEED = 1  # another one draws mutants that no test was written for
 PART = 40  # mutants after which a count is kept
 OPTIONS, CELLS, GOLDEN = "labs/test_options_of_labs.py", "labs/test_cells_of_labs.py", "golden/test_golden.py"
 # experiments behind claims, which claims judge: a package of their own, wherever they lie
@@ -46,6 +45,8 @@ IDENTITIES = (
     "labs/order/identities.py",
     "small/identities",
 )
+# of the report's tests: one in a browser takes as long as all of these
+WITHOUT_A_BROWSER = ("charts", "colours", "figures", "numbers", "page", "terminal", "written")
 # package: the tests that are about it
 PACKAGES = {
     "metrics": (
@@ -68,7 +69,7 @@ PACKAGES = {
     "labs/exits": ("labs/exits", OPTIONS),
     "labs/identities": ("labs/identities", OPTIONS),
     "identities": ("labs/identities", "labs/dual/test_dual_identities.py", "claims/test_seconds.py"),
-    "report": ("report", "test_study.py"),
+    "report": (*(f"report/test_{name}.py" for name in WITHOUT_A_BROWSER), "test_study.py"),
     "store": ("store", "test_running.py"),
 }
 
@@ -146,14 +147,14 @@ def _watch(file: str, place: Path) -> Job:
 # mutants
 
 
-def counted(name: str, sample: int, tree: Path, copies: list[Path]) -> Iterator[dict[str, Any]]:
+def counted(name: str, sample: int, seed: int, tree: Path, copies: list[Path]) -> Iterator[dict[str, Any]]:
     """A package's count, larger by a part of the sample each time, so that what ends early has counted something."""
     sources = sources_of(name, tree)
     tests, whole = tests_for(name, sources, tree, copies), NOTHING
-    mutants = islice(drawn(tree, sources, SEED), sample)
+    mutants = islice(drawn(tree, sources, seed), sample)
     while part := list(islice(mutants, PART)):
         whole = together(whole, fates_of(part, tests, tree, copies))
-        yield {**whole, "first": share(whole)}
+        yield {**whole, "seed": seed, "first": first(whole)}
 
 
 def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Path]) -> dict[str, Any]:
@@ -162,7 +163,7 @@ def counted_again(name: str, before: dict[str, Any], tree: Path, copies: list[Pa
     sources = sources_of(name, tree)
     found = fates_of(mutants, tests_for(name, sources, tree, copies), tree, copies)
     rest = before | {"mutants": before["mutants"] - len(before["survivors"]), "survived": 0, "survivors": []}
-    return {**together(rest, found), "first": before.get("first", "–")}
+    return {**before, **together(rest, found), **again(before, len(found["equivalent"]))}
 
 
 def tests_for(name: str, sources: list[str], tree: Path, copies: list[Path]) -> Tests:
@@ -199,6 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--package", default=",".join(PACKAGES), help="packages or paths in them, between commas")
     parser.add_argument("--sample", type=int, default=200, help="mutants a package, drawn by a seed")
+    parser.add_argument("--seed", type=int, default=1, help="which are drawn")
     parser.add_argument("--again", action="store_true", help="only what survived in the record")
     parser.add_argument("-j", type=int, default=os.cpu_count(), dest="jobs", help="how many run at a time")
     parser.add_argument("--out", type=Path, default=KEPT / "mutants.json", help="counts and survivors, as JSON")
@@ -209,7 +211,8 @@ def main() -> None:
         if asked.again and name not in kept(asked.out):
             sys.exit(f'mutants.py: "{name}" is not counted in {asked.out} yet: leave out --again.')
     if len(names) > 1:  # each in a process of its own
-        options = [f"--sample={asked.sample}", f"-j{asked.jobs}", f"--out={asked.out}", *["--again"] * asked.again]
+        options = [f"--sample={asked.sample}", f"--seed={asked.seed}", f"-j{asked.jobs}", f"--out={asked.out}"]
+        options += ["--again"] * asked.again
         for name in names:
             subprocess.run([sys.executable, __file__, "--package", name, *options], check=True)
         return
@@ -221,7 +224,7 @@ def main() -> None:
         if asked.again:
             counts = iter([counted_again(name, kept(asked.out)[name], tree, copies)])
         else:
-            counts = counted(name, asked.sample, tree, copies)
+            counts = counted(name, asked.sample, asked.seed, tree, copies)
         for found in counts:
             written(asked.out, {name: found}, list(PACKAGES))
             print(" ".join(map(str, (name, *row(found)))), flush=True)

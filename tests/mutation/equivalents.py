@@ -2,8 +2,9 @@
 
 `looks` are keyword arguments that change how a picture looks and nothing that it says (a line's width): a number there
 is not tested in modules that draw, nor is the decorator that gives all pictures one style. `guards` are keyword
-arguments that, when True, assert what holds by construction (zip's strict, a dataclass's frozen) or keep what nobody
-asks for (use_cache, repr): turning one off or on is not noticed, nor is what is imported for annotations only.
+arguments that, when True, assert what holds by construction (zip's strict, a dataclass's frozen), keep what nobody
+asks for (use_cache, repr, eq) or matter when a process is killed (daemon, ignore_cleanup_errors): turning one off or
+on is not noticed, nor is what is imported for annotations only.
 `draws` are, in identities, the calls whose numbers only choose a random stream, and `sizes` the names of how much is
 drawn: an identity holds on any draw of any size. `same` are single mutants that do what the original does, each with
 the reason.

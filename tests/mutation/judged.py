@@ -9,16 +9,17 @@ fails, the group is halved until it is known who it was.
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate, zip_longest
 from pathlib import Path
 from typing import Any
 
 from mutation.forks import Job, in_parallel, pytest_run
 from mutation.mutated import Mutant
-from mutation.watched import Chosen, function_at
+from mutation.watched import LATE, Chosen, function_at
 
 SOURCE = "src/iclgd"
-PATIENCE, SLOWER = 20, 5  # seconds, and how many times its usual time a run of tests may take
+PATIENCE, ALONE, SLOWER = 20, 10, 5  # seconds for all tests, for one of them, and how many times its usual time
 FIRST = 8  # seconds, as they are while tests are watched, for which a mutant is alone
 Tests = dict[str, dict[str, Any]]  # by their names: seconds, passed, functions, later, modules
 
@@ -53,15 +54,21 @@ def judged(mutants: Sequence[Mutant], order: Sequence[str], tests: Tests, tree: 
         for mutant in mutants:
             put(copy, mutant.file, mutant.source)
         files = dict.fromkeys(name.partition("::")[0] for name in order)
-        return pytest_run(files, Chosen(order, set(tests)), "-x") if order else 0
+        return pytest_run(files, Chosen(order, set(tests), partial(may_take, tests)), "-x") if order else 0
 
     def after(copy: Path, code: int | None) -> tuple[Sequence[Mutant], str]:
         for mutant in mutants:
             put(copy, mutant.file, (tree / mutant.file).read_text(encoding="utf-8"))
         survived = code in (0, 5)  # 5: there was no test to run
-        return mutants, "timeout" if code is None else "survived" if survived else "killed"
+        return mutants, "timeout" if code in (None, LATE) else "survived" if survived else "killed"
 
     return Job(run, after, PATIENCE + SLOWER * sum(tests[name]["seconds"] for name in order))
+
+
+def may_take(tests: Tests, name: str) -> float:
+    """Seconds after which a test is taken to run for ever; any test of a file may be the one that makes a fixture."""
+    file = name.partition("::")[0]
+    return ALONE + SLOWER * max((test["seconds"] for one, test in tests.items() if one.startswith(file)), default=0.0)
 
 
 def fates(mutants: Iterable[Mutant], tests: Tests, tree: Path, copies: list[Path]) -> Iterator[tuple[Mutant, str]]:

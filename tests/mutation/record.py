@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 HEADER = ("package", "mutants", "killed", "survived", "timeouts", "equivalent", "noticed", "at first")
-Counts = dict[str, Any]  # of a package: mutants, killed, survived, timeout, equivalent, survivors, first
+Counts = dict[str, Any]  # of a package: mutants, killed, survived, timeout, equivalent, survivors, seed, first
 
 NUMBERS, LISTS = ("mutants", "killed", "survived", "timeout"), ("equivalent", "survivors")
 NOTHING: Counts = dict.fromkeys(NUMBERS, 0) | {name: [] for name in LISTS}
@@ -25,13 +25,24 @@ def record(packages: dict[str, Counts]) -> dict[str, Any]:
 
 def row(found: Counts) -> Iterable[Any]:
     counts = [found[part] for part in NUMBERS]
-    return [*counts, len(found["equivalent"]), share(found), found.get("first", "–")]
+    return [*counts, len(found["equivalent"]), share(first(found)), share(found.get("first"))]
 
 
-def share(found: Counts) -> str:
-    """Of the mutants that could be noticed those that were."""
+def first(found: Counts) -> dict[str, int]:
+    """How many were noticed, of how many that could be."""
     noticed = found["killed"] + found["timeout"]
-    return f"{noticed / could:.0%}" if (could := noticed + found["survived"]) else "–"
+    return {"noticed": noticed, "of": noticed + found["survived"]}
+
+
+def again(before: Counts, equivalent: int) -> Counts:
+    """What was noticed at first, once it is known that so many more of that sample are equivalent."""
+    if "first" not in before:
+        return {}
+    return {"first": before["first"] | {"of": before["first"]["of"] - equivalent}}
+
+
+def share(noticed: dict[str, int] | None) -> str:
+    return f"{noticed['noticed'] / noticed['of']:.0%}" if noticed and noticed["of"] else "–"
 
 
 def kept(out: Path) -> dict[str, Counts]:

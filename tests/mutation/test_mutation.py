@@ -11,7 +11,7 @@ import pytest
 from mutation import early, judged
 from mutation.equivalents import reasons
 from mutation.mutated import Mutant, changes, drawn, found_again
-from mutation.record import NOTHING, row, share, together, written
+from mutation.record import NOTHING, again, first, row, together, written
 from mutation.watched import function_at
 
 SOURCE = '''"""A module."""
@@ -116,6 +116,8 @@ def test_an_identitys_draws_and_sizes_are_equivalent_in_identities_alone(root):
 TESTS = """
 import pytest
 from functools import cached_property
+from pathlib import Path
+from package import one
 from package.one import close
 
 
@@ -136,7 +138,10 @@ def made():
 
 
 def test_alone():
-    assert True
+    page = Path(one.__file__).with_name("page.html")  # a template, compiled to functions that no source has
+    found = {}
+    exec(compile("def shown():\\n    return 1", str(page), "exec"), found)
+    assert found["shown"]() == 1
 
 
 def test_first(study):
@@ -155,6 +160,7 @@ def test_third(made):
 def test_what_a_lasting_fixture_enters_or_keeps_counts_for_the_tests_that_share_it(tmp_path):
     (tmp_path / "package").mkdir()
     (tmp_path / "package/one.py").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "package/page.html").write_text("{% if one %}", encoding="utf-8")
     (tmp_path / "test_one.py").write_text(TESTS, encoding="utf-8")
     code = (
         "import json, sys; from pathlib import Path; from mutation.watched import Watch; import pytest\n"
@@ -192,8 +198,12 @@ def test_a_mutant_of_a_record_is_found_again_where_its_line_went(root):
 def test_a_row_has_the_share_that_is_noticed_and_the_share_that_was_at_first(tmp_path):
     found = {"mutants": 10, "killed": 6, "timeout": 1, "survived": 1, "equivalent": [{}, {}], "survivors": []}
     assert list(row(found)) == [10, 6, 1, 1, 2, "88%", "–"]
-    assert list(row(found | {"first": "70%"}))[-1] == "70%"
-    assert share(found | {"killed": 0, "timeout": 0, "survived": 0}) == "–"
+    assert first(found) == {"noticed": 7, "of": 8}
+    early = {"first": {"noticed": 6, "of": 10}}
+    assert list(row(found | early))[-1] == "60%"
+    assert list(row(found | again(early, equivalent=2)))[-1] == "75%"
+    assert list(row(found | again({}, equivalent=2)))[-1] == "–"
+    assert list(row(found | {"killed": 0, "timeout": 0, "survived": 0}))[-2] == "–"
     twice = together(together(NOTHING, found), found)
     assert list(row(twice)) == [20, 12, 2, 2, 4, "88%", "–"]
     order = ("metrics", "learners", "nulls")
@@ -272,3 +282,34 @@ def test_what_is_imported_before_children_are_made_rests_on_nothing_that_is_chan
         "iclgd.left",
         "iclgd.right",
     ]
+
+
+LOOPS = """
+def test_quick():
+    assert True
+
+
+def test_endless():
+    while True:
+        pass
+"""
+
+
+@pytest.mark.parametrize("asked, code", [(["test_quick"], 0), (["test_quick", "test_endless"], 71)])
+def test_a_test_that_runs_for_ever_is_ended_and_said_to_be_late(tmp_path, asked, code):
+    (tmp_path / "test_it.py").write_text(LOOPS, encoding="utf-8")
+    chosen = [f"test_it.py::{name}" for name in asked]
+    run = (
+        "import sys; from mutation.watched import Chosen; import pytest\n"
+        f"chosen = Chosen({chosen}, {{'test_it.py::test_quick', 'test_it.py::test_endless'}}, lambda name: 0.5)\n"
+        "args = ['-q', '-x', '-p', 'pytest_timeout', '-p', 'no:cacheprovider', 'test_it.py']\n"
+        "sys.exit(int(pytest.main(args, plugins=[chosen])))"
+    )
+    alone = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    assert subprocess.run([sys.executable, "-c", run], cwd=tmp_path, env=alone, check=False).returncode == code
+
+
+def test_a_test_may_take_as_long_as_the_slowest_of_its_file_which_may_have_made_its_fixture():
+    tests = {name: {"seconds": seconds} for name, seconds in {"a.py::one": 0.1, "a.py::two": 4.0, "b.py::x": 9}.items()}
+    assert judged.may_take(tests, "a.py::one") == judged.ALONE + judged.SLOWER * 4.0
+    assert judged.may_take(tests, "c.py::new") == judged.ALONE

@@ -13,7 +13,7 @@ import ast
 import builtins
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 ENTER = "__entered__"  # a function among the builtins
+LATE = 71  # exit code of a run that a test did not come to an end in
 Entered = set[tuple[str, int]]  # file, line
 
 
@@ -53,7 +54,8 @@ class Watch:
         plain, root = builtins.compile, f"{self.source}/"
 
         def compiled(code: Any, filename: Any, mode: str, *args: Any, **named: Any) -> Any:
-            if mode == "exec" and str(filename).startswith(root) and not only_parsed(args, named):
+            ours = str(filename).startswith(root) and str(filename).endswith(".py")  # a template is compiled, too
+            if mode == "exec" and ours and not only_parsed(args, named):
                 code = telling(code if isinstance(code, ast.AST) else ast.parse(code, filename), str(filename))
             return plain(code, filename, mode, *args, **named)
 
@@ -146,12 +148,27 @@ def function_at(file: Path, line: int, source: Path, decorators: bool = True) ->
 
 
 class Chosen:
-    """A plugin that runs these tests in this order, then those that nobody knew: a mutant can rename a test's case."""
+    """A plugin that runs these tests in this order, then those that nobody knew: a mutant can rename a test's case.
 
-    def __init__(self, order: Sequence[str], known: set[str]):
-        self.place, self.known = {name: i for i, name in enumerate(order)}, known
+    A test is ended after so many ``seconds``, of which it may be asked by its name; then the run's exit code is `LATE`.
+    """
+
+    def __init__(self, order: Sequence[str], known: set[str], seconds: Callable[[str], float]):
+        self.place, self.known, self.seconds = {name: i for i, name in enumerate(order)}, known, seconds
+        self.late = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.late |= report.failed and "Timeout (>" in report.longreprtext
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.late:
+            session.exitstatus = LATE
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        for item in items:
+            item.add_marker(pytest.mark.timeout(self.seconds(item.nodeid)))
         kept = [item for item in items if item.nodeid in self.place or item.nodeid not in self.known]
         gone = [item for item in items if item not in set(kept)]
         kept.sort(key=lambda item: self.place.get(item.nodeid, len(self.place)))

@@ -43,6 +43,8 @@ def test_of_many_rows_that_are_no_usual_learner_none_has_a_colour_of_its_own():
     table = Table(["", "n"], [[f"setting {letter}", Number(1.0)] for letter in "abcdefghi"] + [["gd", Number(2.0)]])
     found = picture(table).data
     assert [found["names"]["learner"][code] for code in found["codes"]["learner"]] == [""] * 9 + ["gd"]
+    few = picture(Table(["", "n"], [[letter, Number(1.0)] for letter in "abcdefgh"])).data
+    assert few["slots"] == {letter: place for place, letter in enumerate("abcdefgh")}
 
 
 def test_a_table_with_fewer_than_two_numbers_has_no_picture():

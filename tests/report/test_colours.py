@@ -1,10 +1,12 @@
 """A learner keeps its colour; matrices and curves as data."""
 
 import numpy as np
+import pytest
 
 from iclgd.report.charts import NULL, OWN
 from iclgd.report.colours import USUAL, slots
 from iclgd.report.curves import ALL, Curve, curves
+from iclgd.report.figures import COLOURS
 from iclgd.report.heat import rounded, wipe
 
 
@@ -16,6 +18,34 @@ def test_a_learner_has_its_place_at_any_rate_and_number_of_steps_and_others_take
     assert len({*others, *found.values()}) == len({*found.values()})
     assert len(set(others)) == 2
     assert not {USUAL["gd"], USUAL["trained"]} & set(others)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        ("icl", "gd", "lcgd", "lcgd-paper", "gd target=label", "zero-shot"),
+        ("trained", "gd", "preconditioned gd", "stored × hits", "ridge", "gd on learned features", "no context"),
+        ("trained", "gd", "preconditioned", "gd++", "ridge", "kernel", "zero"),
+        ("trained layer", "one gradient step", "constructed layer"),
+    ],
+)
+def test_learners_that_are_shown_together_have_colours_of_their_own(shown):
+    places = slots(shown)
+    assert len(set(places.values())) == len(shown)
+    assert set(places.values()) <= set(range(len(COLOURS)))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("icl", "trained", "trained layer"),
+        ("gd", "one gradient step"),
+        ("preconditioned", "preconditioned gd"),
+        ("zero", "zero-shot", "no context"),
+    ],
+)
+def test_one_thing_under_its_several_names_has_one_colour(names):
+    assert len({USUAL[name] for name in names}) == 1
 
 
 def test_more_names_than_places_begin_again():

@@ -94,6 +94,7 @@ def test_no_text_ends_the_script_that_it_is_data_of():
     found = embedded({"a": ["</script><script>x</script>", "\u2028&\u202e", float("nan"), 0.5]})
     assert not set("<>&\u2028\u202e") & set(found)
     assert json.loads(found) == {"a": ["</script><script>x</script>", "\u2028&⟨U+202E⟩", None, 0.5]}
+    assert embedded({"é": (1, [True])}) == '{"é":[1,[true]]}'  # no longer than it has to be
 
 
 def test_characters_that_turn_the_text_around_them_are_spelled_out():
@@ -159,6 +160,8 @@ def test_the_terminal_shows_the_answer_and_brief_sections_and_all_of_it_if_asked
     assert "Long" in page.text(full=True)
     assert "How." in page.text(full=True)
     assert max(map(len, Page("t", "s", "word " * 50, []).text(width=60).splitlines())) <= 60
+    words = Page("t", "s", "x" * 40 + " " + "y" * 39 + " " + "z" * 80, []).text().splitlines()
+    assert [len(line) for line in words] == [1, 0, 80, 80]  # what is as wide as a terminal is one line
 
 
 def test_a_table_is_found_by_its_title_and_a_drawing_is_drawn_once():

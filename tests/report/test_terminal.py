@@ -1,15 +1,19 @@
 """The terminal: numbers as people read them, and progress that only a person sees."""
 
+import io
 import os
 import pty
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import iclgd
+from iclgd.report import terminal
 from iclgd.report.numbers import Number, Size, counted, number
 from iclgd.report.page import Table
 from iclgd.report.terminal import CellProgress, cell_progress, duration, say, working
@@ -90,6 +94,55 @@ def test_a_line_is_said_every_few_seconds_where_there_is_no_terminal(monkeypatch
     assert set(lines) == {"0 of 3 cells · fetching weights", "unpacking"}
 
 
+@pytest.mark.parametrize("passed, pause", [(0, 5), (99, 5), (200, 10), (1100, 55), (1300, 60), (90_000, 60)])
+def test_lines_come_every_few_seconds_at_first_and_every_minute_after_hours(monkeypatch, passed, pause):
+    clock, pauses = [0.0], []
+
+    class Ended(threading.Event):
+        def wait(self, timeout=None):
+            pauses.append(timeout)
+            return True
+
+    def started(target, daemon):
+        clock[0] = passed
+        return SimpleNamespace(start=target)
+
+    monkeypatch.setattr(terminal, "threading", SimpleNamespace(Event=Ended, Thread=started))
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with terminal.shown(lambda: "it"):
+        pass
+    assert pauses == [pause]
+
+
+def test_on_a_terminal_one_line_changes_and_has_a_bar(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
+    with cell_progress() as progress:
+        progress.start(4)
+        for key in "ab":
+            progress.done(key)
+        time.sleep(0.4)
+    assert "█" * 12 + "░" * 12 + " 2 of 4 cells" in screen.getvalue()
+    with working("unpacking [red]x\x1b") as note:
+        note("still [red]x\x1b")
+        time.sleep(0.4)
+    assert "still [red]x\\x1b" in screen.getvalue()  # no markup of ours, and no control character of theirs
+
+
+def test_who_is_quiet_says_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(terminal, "EVERY", 0.01)
+    with working("unpacking", quiet=True) as note, cell_progress(quiet=True) as progress:
+        note("still")
+        progress.start(3, expected=300.0)
+        time.sleep(0.05)
+    assert capsys.readouterr() == ("", "")
+
+
 def test_an_estimate_is_said_before_the_start(capsys):
     with cell_progress() as progress:
         progress.start(40, expected=300.0)
@@ -153,7 +206,7 @@ def test_progress_has_cells_done_running_failed_and_left_and_what_is_done_now():
     progress.begun("a", "seed 0")
     assert progress.line() == "0 of 4 cells · 1 running · seed 0"
     progress.doing("tracing", 3)
-    progress.doing("tracing", 4)
+    progress.doing("".join(["trac", "ing"]), 4)
     assert progress.line() == "0 of 4 cells · 1 running · tracing (7)"
     progress.begun("b", "seed 1")
     assert progress.line() == "0 of 4 cells · 2 running · seed 1"

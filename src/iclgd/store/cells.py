@@ -123,7 +123,7 @@ class Store:
                 raise ValueError("its record was altered")
             if record["key"][:NAME] != name[:NAME]:
                 raise ValueError("it is not the one its name says")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._unreadable(name, error) from None
         while record["format"] < FORMAT:
             record = MIGRATIONS[record["format"]](record)

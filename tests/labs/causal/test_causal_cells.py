@@ -6,10 +6,13 @@ import pytest
 import torch
 from little_causal import asked, ground_of
 
+import iclgd.labs  # noqa: F401  registers the labs
+from iclgd.lab import LABS
 from iclgd.labs.causal import sets
 from iclgd.labs.causal.run import run
 from iclgd.labs.causal.sets import head_scores, random_set
 from iclgd.labs.causal.spec import CausalSpec
+from iclgd.learners.function_vector import FunctionVector
 from iclgd.options import untrained_seed
 from iclgd.spec import EpisodeSpec, ModelSpec, PromptSpec
 from iclgd.tools import Tools
@@ -46,6 +49,21 @@ def test_what_a_cell_is_told_is_what_its_labels_say():
             assert (spec.rate, spec.exchanged) == (labels["rate"], (("icl", "gd"), ("gd", "icl")))
         else:
             assert (spec.rate, spec.heads) == (labels["rate"], labels["init"] == "trained")
+
+
+def test_a_cells_key_has_all_that_it_is_told_but_where_tasks_lie():
+    for cell in SPEC.cells():
+        told = set(type(cell.spec).model_fields)
+        assert told - set(cell.spec.keyed()) == ({"task", "other"} if cell.labels["part"] == "heads" else {"task"})
+
+
+def test_results_of_an_earlier_version_are_not_taken_for_those_of_this_one():
+    """The first one put no heads of training into the zero-shot run."""
+    assert LABS["causal"].version >= 2
+
+
+def test_function_vector_scores_are_of_as_many_prompts_as_function_vectors():
+    assert FunctionVector().prompts == sets.PROMPTS
 
 
 def test_a_task_that_is_named_for_the_means_is_taken():

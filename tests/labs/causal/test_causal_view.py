@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from planted_causal import HEADS, LAYERS, QUERIES, Plant, margins, planted
 
-from iclgd.labs.causal import tables
+from iclgd.labs.causal import charts, tables
 from iclgd.labs.causal.answer import answer, carried, reading, taken_out
 from iclgd.labs.causal.figures import draw_layers
 from iclgd.labs.causal.heads import Heads
@@ -144,6 +144,7 @@ def test_without_heads_and_layers_the_answer_is_what_is_left_of_it():
 
     view = planted(Bare(), seeds=2)
     assert answer(view) == "Finetuning diverged at every rate."
+    assert charts.layers(view) is None
     shown = {section.title: section.text for section in page(view.study).sections}
     assert shown["Heads taken out"].endswith("the share of random sets that leave as little.")
 

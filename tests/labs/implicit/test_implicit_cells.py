@@ -5,7 +5,9 @@ from collections import Counter
 import pytest
 import torch
 
+import iclgd.labs  # noqa: F401  registers the labs
 from iclgd.errors import Refusal
+from iclgd.lab import LABS
 from iclgd.labs.implicit.ground import OWN, Ground
 from iclgd.labs.implicit.run import TRAINED, run
 from iclgd.labs.implicit.spec import ImplicitSpec
@@ -19,6 +21,11 @@ from tiny import tiny_subject
 SPEC = ImplicitSpec.of(
     {"task": "sentiment,kinds", "seeds": "3,5", "rates": "0.1,0.5", "calibration": "1,4", "queries": 6, "exact": 3}
 )
+
+
+def test_results_of_an_earlier_version_are_not_taken_for_those_of_this_one():
+    """In the fourth the random null had a gain that was fitted."""
+    assert LABS["implicit"].version >= 5
 
 
 def parts(cell) -> tuple:
