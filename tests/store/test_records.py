@@ -69,7 +69,7 @@ def test_only_folders_named_as_cells_are_cells_and_they_come_in_their_order(stor
 
 def test_a_store_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(Refusal, match=r"cannot read .*file: Not a directory\."):
+    with pytest.raises(Refusal, match=r"cannot read .*file: Not a directory; name the folder of a store\."):
         Store(tmp_path / "file").names()
 
 
