@@ -1,9 +1,7 @@
 """How long is left, from when cells were done: steady also where many are done at once, as those trained together."""
 
-MOMENT, SHARE = (
-    1.0,
-    0.05,
-)  # cells are done at once that are so within a second, or within a twentieth of the time so far
+MOMENT = 1.0  # cells are done at once that are so within a second,
+SHARE = 0.05  # or within a twentieth of the time so far
 
 
 class Pace:
