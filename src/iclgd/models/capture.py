@@ -18,6 +18,7 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 from transformers.masking_utils import causal_mask_function, eager_mask
 
 from iclgd.models.attention import Kernel, kernel_for, masked, merged, scores_of, summed_scores, weighted, weights_of
+from iclgd.models.packed import Packed
 
 NAME = "iclgd"
 
@@ -135,6 +136,7 @@ def attention(
     softcap: float | None = None,
     s_aux: Tensor | None = None,
     tape: Tape | None = None,
+    packed: Packed | None = None,
     **_: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """softmax(q·k·scaling + mask) v, as the models' own eager code computes it, kept on the tape.
@@ -143,8 +145,15 @@ def attention(
     sinks, one more score per head that takes weight and gives nothing. With a prefix on the tape, the scores over its
     one copy stand in front of those over the own tokens; where every row sees all of it and nothing of the attention
     is to be changed or looked into whole, they are never in memory (see attention.py). The mask covers the last keys
-    (see `mask`). The softmax runs in float32 or better, in float64 for a float64 model.
+    (see `mask`). The softmax runs in float32 or better, in float64 for a float64 model. With ``packed``, the batch is
+    one sequence of several texts, and each attends to itself alone.
     """
+    if packed is not None:
+        assert attention_mask is not None  # `mask` gives one
+        query, key, value = (packed.padded(states.transpose(1, 2)).transpose(1, 2) for states in (query, key, value))
+        attention_mask = packed.own(attention_mask)
+        output, weights = attention(module, query, key, value, attention_mask, scaling, dropout, softcap, s_aux)
+        return packed.joined(output), weights
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     layer = int(module.layer_idx)  # type: ignore[arg-type]  # torch calls it a tensor or module
     prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
