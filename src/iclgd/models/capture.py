@@ -136,7 +136,6 @@ def attention(
     softcap: float | None = None,
     s_aux: Tensor | None = None,
     tape: Tape | None = None,
-    packed: Packed | None = None,
     **_: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """softmax(q·k·scaling + mask) v, as the models' own eager code computes it, kept on the tape.
@@ -145,15 +144,8 @@ def attention(
     sinks, one more score per head that takes weight and gives nothing. With a prefix on the tape, the scores over its
     one copy stand in front of those over the own tokens; where every row sees all of it and nothing of the attention
     is to be changed or looked into whole, they are never in memory (see attention.py). The mask covers the last keys
-    (see `mask`). The softmax runs in float32 or better, in float64 for a float64 model. With ``packed``, the batch is
-    one sequence of several texts, and each attends to itself alone.
+    (see `mask`). The softmax runs in float32 or better, in float64 for a float64 model.
     """
-    if packed is not None:
-        assert attention_mask is not None  # `mask` gives one
-        query, key, value = (packed.padded(states.transpose(1, 2)).transpose(1, 2) for states in (query, key, value))
-        attention_mask = packed.own(attention_mask)
-        output, weights = attention(module, query, key, value, attention_mask, scaling, dropout, softcap, s_aux)
-        return packed.joined(output), weights
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     layer = int(module.layer_idx)  # type: ignore[arg-type]  # torch calls it a tensor or module
     prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
@@ -182,6 +174,24 @@ def attention(
         whole = (*_joined(prefix, key, value), tape.pick(scores), s_aux, scaling, tape.pick(output))
         tape.heads[layer] = Heads(tape.pick(query), *whole)
     return output.transpose(1, 2).contiguous(), weights
+
+
+def registered(
+    module: nn.Module,
+    query: Float[Tensor, "batch head query dim"],
+    key: Float[Tensor, "batch keyhead key dim"],
+    value: Float[Tensor, "batch keyhead key dim"],
+    attention_mask: Tensor | None,
+    packed: Packed | None = None,
+    **given: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """`attention`; with ``packed``, the batch is one sequence of several texts, and each attends to itself alone."""
+    if packed is None:
+        return attention(module, query, key, value, attention_mask, **given)
+    assert attention_mask is not None  # `mask` gives one
+    query, key, value = (packed.padded(states.transpose(1, 2)).transpose(1, 2) for states in (query, key, value))
+    output, weights = attention(module, query, key, value, packed.own(attention_mask), **given)
+    return packed.joined(output), weights
 
 
 def _kernel(query: Tensor, key: Tensor, mask: Tensor | None, softcap: float | None, tape: Tape | None) -> Kernel | None:
@@ -224,7 +234,7 @@ def mask(
     return eager_mask(batch_size, q_length, kv_length, kv_offset=kv_offset, local_size=local_size, **asked)
 
 
-AttentionInterface.register(NAME, attention)
+AttentionInterface.register(NAME, registered)
 AttentionMaskInterface.register(NAME, mask)  # without it attention would silently see the future
 
 

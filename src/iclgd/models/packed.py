@@ -32,7 +32,7 @@ class Packed:
     def padded(self, states: Float[Tensor, "1 token *rest"]) -> Float[Tensor, "text width *rest"]:
         """Side by side, zeros behind the shorter ones."""
         whole = states.new_zeros(len(self.lengths) * self.width, *states.shape[2:])
-        return whole.index_copy(0, self._places, states[0]).unflatten(0, (-1, self.width))
+        return whole.index_copy_(0, self._places, states[0]).unflatten(0, (-1, self.width))
 
     def joined(self, states: Float[Tensor, "text width *rest"]) -> Float[Tensor, "1 token *rest"]:
         """`padded` taken back."""

@@ -138,12 +138,12 @@ class _Apart(torch.autograd.Function):
     def backward(ctx: Any, slopes: Tensor) -> tuple[Tensor | None, Tensor, None]:
         (rows, weight), lengths = ctx.saved_tensors, ctx.lengths
         below = torch.empty_like(rows) if ctx.needs_input_grad[0] else None
-        gradient = torch.empty_like(weight)
-        parts = zip(rows.split(lengths), slopes.split(lengths), weight, gradient, strict=True)
-        for i, (x, slope, w, out) in enumerate(parts):
+        gradient, parts = torch.empty_like(weight), slopes.split(lengths)
+        for x, slope, out in zip(rows.split(lengths), parts, gradient, strict=True):
             torch.mm(slope.T, x, out=out)
-            if below is not None:
-                torch.mm(slope, w, out=below.split(lengths)[i])
+        if below is not None:
+            for slope, w, out in zip(parts, weight, below.split(lengths), strict=True):
+                torch.mm(slope, w, out=out)
         return below, gradient, None
 
 
