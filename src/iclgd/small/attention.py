@@ -110,19 +110,14 @@ def moment(context: Float[Tensor, "*batch demo dim"]) -> Float[Tensor, "*batch d
 
 
 def read_once(
-    context: Float[Tensor, "*batch demo dim"], query: Float[Tensor, "*batch query dim"], weights: Weights, last: int
-) -> Float[Tensor, "*batch query {last}"]:
-    """The ``last`` coordinates of the queries behind one layer of linear attention.
-
-    Scores, then values: demonstrations are multiplied once for each episode, and for all episodes at once by the rows
-    of P V that are asked for. Their moment would cost more.
-    """
+    context: Float[Tensor, "*batch demo dim"], query: Float[Tensor, "*batch query dim"], weights: Weights
+) -> Float[Tensor, "*batch query dim"]:
+    """One layer of linear attention on the queries: two products with the demonstrations, cheaper than their moment."""
     qk, pv = (part[0] for part in weights)
     asks = (query @ qk.flatten(0, 1).mT).unflatten(-1, qk.shape[:2]).flatten(-3, -2)  # [*batch, query head, dim]
-    scores = (asks @ context.mT).unflatten(-2, (query.shape[-2], qk.shape[0])).flatten(-2)  # [*batch, query, head demo]
-    values = (context @ pv[:, -last:].flatten(0, 1).mT).unflatten(-1, (-1, last))  # [*batch, demo, head, last]
-    reads = scores @ values.transpose(-3, -2).flatten(-3, -2) / context.shape[-2]
-    return query[..., -last:] + reads
+    reads = asks @ context.mT @ context / context.shape[-2]
+    reads = reads.unflatten(-2, (query.shape[-2], qk.shape[0])).flatten(-2)  # [*batch, query, head dim]
+    return query + reads @ pv.mT.flatten(0, 1)
 
 
 def query_states(

@@ -81,32 +81,26 @@ class Transformer:
         Linear attention takes the second moment of the demonstrations instead of their tokens, where they change
         from layer to layer.
         """
-        if self.attention == "linear":
-            return self._linear(params, *self._tokens(params, episodes))
-        state, demos = self._state(params, episodes), episodes.x.shape[-2]
+        if self.attention == "linear" and not self.width:
+            context = attention.shown(episodes.x, episodes.y)
+            return self._linear(params, context, attention.asked(episodes.query, self.dy))
+        demos = episodes.x.shape[-2]
+        state = attention.tokens(episodes.x, episodes.y, episodes.query)
+        if self.width:
+            state = _mlp(params, state)
         if self.attention in RULES:
             own = {name: params[name] for name in ("key", "query", "pv", *RULES[self.attention].gates)}
             return fast.states(state, demos, own, self.layers, self.attention)
+        if self.attention == "linear":
+            return self._linear(params, state[..., :demos, :], state[..., demos:, :])
         weights = Weights(params["qk"], params["pv"])
         every = attention.states(state, demos, weights, self.layers, self.attention)
         return [state[..., demos:, :] for state in every]
 
-    def _state(self, params: Params, episodes: Episodes) -> Float[Tensor, "*batch token dim"]:
-        """What the first layer sees."""
-        state = attention.tokens(episodes.x, episodes.y, episodes.query)
-        return _mlp(params, state) if self.width else state
-
-    def _tokens(self, params: Params, episodes: Episodes) -> tuple[Tensor, Tensor]:
-        """The same, demonstrations and queries apart."""
-        if not self.width:
-            return attention.shown(episodes.x, episodes.y), attention.asked(episodes.query, self.dy)
-        state, demos = self._state(params, episodes), episodes.x.shape[-2]
-        return state[..., :demos, :], state[..., demos:, :]
-
     def _linear(self, params: Params, context: Tensor, query: Tensor) -> list[Float[Tensor, "*batch query dim"]]:
         weights = Weights(params["qk"], params["pv"])
         if self.layers == 1:
-            return [query, attention.read_once(context, query, weights, self.dim)]
+            return [query, attention.read_once(context, query, weights)]
         return attention.query_states(attention.moment(context), query, weights, self.layers)
 
     def moment_loss(self, params: Params, episodes: Moments) -> Float[Tensor, ""]:
@@ -117,9 +111,6 @@ class Transformer:
         return half_square(-last[..., -self.dy :], episodes.target)
 
     def predict(self, params: Params, episodes: Episodes) -> Answer:
-        if self.attention == "linear" and self.layers == 1:  # the label slot alone, which is all that is asked for
-            context, query = self._tokens(params, episodes)
-            return -attention.read_once(context, query, Weights(params["qk"], params["pv"]), self.dy)
         return -self.states(params, episodes)[-1][..., -self.dy :]
 
     def loss(self, params: Params, episodes: Episodes) -> Float[Tensor, ""]:
