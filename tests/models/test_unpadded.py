@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from iclgd.learners import together
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.together import Job, train_together
@@ -12,6 +13,12 @@ from tiny import tiny_subject
 
 LENGTHS = ((3, 9, 5), (12, 2, 7), (4, 4, 11))
 FAMILIES = ("llama", "gpt2", "gpt-neox", "gemma3", "olmo2", "bloom", "falcon-heads", "opt", "mpt")
+
+
+@pytest.fixture(autouse=True)
+def padded(monkeypatch):
+    """As on a GPU, where texts are not packed."""
+    monkeypatch.setattr(together, "packs", lambda _subject: False)
 
 
 def prompts(seed):

@@ -74,7 +74,7 @@ class GradientDescent:
     ) -> tuple[Float[Tensor, " replica"], Gradients]:
         """∇ of the mean cross-entropy of the model's own prediction of the next token."""
         with _only(batch, subject.layout.unembedding):
-            logits = subject.model(batch.ids, use_cache=False).logits[0]
+            logits = subject.model(batch.ids, use_cache=False, **batch.extra).logits[0]
         precise = logits.to(torch.promote_types(logits.dtype, torch.float32))
         losses = batch.means(cross_entropy(precise, batch.wanted.to(logits.device), reduction="none"))
         return losses.detach(), list(torch.autograd.grad(losses, leaves, torch.ones_like(losses)))

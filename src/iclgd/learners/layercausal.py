@@ -44,7 +44,7 @@ class LayerCausal(GradientDescent):
     ) -> tuple[Float[Tensor, " replica"], Gradients]:
         outputs: dict[int, Tensor] = {}
         with _detached(subject.layout.blocks), subject.watched_blocks(lambda i, y: outputs.update({i: batch.pick(y)})):
-            subject.model(batch.ids, use_cache=False, logits_to_keep=1)
+            subject.model(batch.ids, use_cache=False, logits_to_keep=1, **batch.extra)
         return _all_layers(subject, outputs, batch, leaves)
 
 
@@ -76,7 +76,7 @@ class LayerCausalPaper(LayerCausal):
             _detached([*layout.blocks, *layout.attentions]),
             subject.watched_outputs(lambda i, y: outputs.update({i: batch.pick(y)})),
         ):
-            subject.model(batch.ids, use_cache=False, logits_to_keep=1)
+            subject.model(batch.ids, use_cache=False, logits_to_keep=1, **batch.extra)
         return _all_layers(subject, outputs, batch, leaves)
 
 

@@ -21,7 +21,7 @@ from iclgd.models.layout import Part, Slot
 from iclgd.models.replicas import InPlace, Stacked, norms, replicas_that_fit, stackable
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor, Training
-from iclgd.models.unpadded import row_wise, unpadded
+from iclgd.models.unpadded import WORTH, packs, row_wise, unpadded
 from iclgd.prompts import Ids, Prompts
 
 Note = Callable[[str], None]
@@ -107,6 +107,14 @@ def _how_many(subject: Subject, part: Part, steps: Sequence[Step]) -> int:
     return replicas_that_fit(subject, part, longest, rows)
 
 
+def _batches(subject: Subject, steps: Sequence[Sequence[Step]]) -> list[Batch]:
+    """A batch for each step; without padding, where there would be much of it and the model allows that."""
+    lengths = [[len(step.ids) for step in some] for some in steps]
+    sparse = [sum(some) < WORTH * len(some) * max(some) for some in lengths]
+    pack = any(sparse) and packs(subject)
+    return on_device([Batch.of(some, pack and s) for some, s in zip(steps, sparse, strict=True)], subject.device)
+
+
 def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]], note: Note) -> list[Trained]:
     """Jobs of one kin at once, those with more steps first."""
     many = f"training {len(jobs)} at once" if len(jobs) > 1 else "training"
@@ -114,6 +122,8 @@ def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]],
     part, guess = learner.trains, learner.predictions(subject) * math.log(subject.layout.config.vocab_size)
     if courses[0]:
         learner.check(subject, courses[0][0])
+    steps = [[course[s] for course in courses if s < len(course)] for s in range(len(courses[0]))]
+    batches = _batches(subject, steps)
     with ExitStack() as stack:
         if stackable(subject, part):
             stacked = Stacked.copies(subject, part, len(jobs))
@@ -122,8 +132,6 @@ def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]],
         else:
             weights = InPlace(stack.enter_context(subject.training(part)))
         loop = _Loop(subject, jobs, weights)
-        steps = [[course[s] for course in courses if s < len(course)] for s in range(len(courses[0]))]
-        batches = on_device([Batch.of(some) for some in steps], subject.device)
         for i, (some, batch) in enumerate(zip(steps, batches, strict=True), 1):
             note(f"{many}, step {i} of {len(steps)}")
             loop.step(some, batch)
@@ -165,11 +173,12 @@ class _Loop:
     def step(self, steps: Sequence[Step], batch: Batch) -> None:
         """w ← w − rate·g for the first replicas, as many as there are steps; g scaled to ``clip`` where longer."""
         count, seen = len(steps), dict[int, Tensor]()
-        self.weights.take(count)
+        self.weights.take(count, batch.packed)
         kept = tuple(r for r, step in enumerate(steps) if step.first and self.jobs[r].vectors)
         with ExitStack() as stack:
             if kept:
-                stack.enter_context(self.subject.watched_queries(lambda i, y: seen.update({i: self._some(y, kept)})))
+                keep = self.subject.watched_queries(lambda i, y: seen.update({i: self._some(batch.padded(y), kept)}))
+                stack.enter_context(keep)
             stack.enter_context(unpadded(self._row_wise, batch.text, (len(batch.ids), batch.ids.shape[1])))
             losses, found = self.learner.gradients(self.subject, batch, self.weights.leaves)
         gradients = self.weights.restricted(found)

@@ -18,6 +18,7 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 from transformers.masking_utils import causal_mask_function, eager_mask
 
 from iclgd.models.attention import Kernel, kernel_for, masked, merged, scores_of, summed_scores, weighted, weights_of
+from iclgd.models.packed import Packed
 
 NAME = "iclgd"
 
@@ -175,6 +176,24 @@ def attention(
     return output.transpose(1, 2).contiguous(), weights
 
 
+def registered(
+    module: nn.Module,
+    query: Float[Tensor, "batch head query dim"],
+    key: Float[Tensor, "batch keyhead key dim"],
+    value: Float[Tensor, "batch keyhead key dim"],
+    attention_mask: Tensor | None,
+    packed: Packed | None = None,
+    **given: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """`attention`; with ``packed``, the batch is one sequence of several texts, and each attends to itself alone."""
+    if packed is None:
+        return attention(module, query, key, value, attention_mask, **given)
+    assert attention_mask is not None  # `mask` gives one
+    query, key, value = (packed.padded(states.transpose(1, 2)).transpose(1, 2) for states in (query, key, value))
+    output, weights = attention(module, query, key, value, packed.own(attention_mask), **given)
+    return packed.joined(output), weights
+
+
 def _kernel(query: Tensor, key: Tensor, mask: Tensor | None, softcap: float | None, tape: Tape | None) -> Kernel | None:
     """The fused kernel for rows behind a prefix, where nothing hides it from any of them or asks for its scores."""
     if tape is None or tape.prefix is None or tape.modification is not None or tape.heads is not None:
@@ -215,7 +234,7 @@ def mask(
     return eager_mask(batch_size, q_length, kv_length, kv_offset=kv_offset, local_size=local_size, **asked)
 
 
-AttentionInterface.register(NAME, attention)
+AttentionInterface.register(NAME, registered)
 AttentionMaskInterface.register(NAME, mask)  # without it attention would silently see the future
 
 

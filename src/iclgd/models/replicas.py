@@ -17,6 +17,7 @@ from transformers.pytorch_utils import Conv1D
 
 from iclgd.models.budget import free_memory
 from iclgd.models.layout import Part, Slot
+from iclgd.models.packed import Packed
 from iclgd.models.subject import Subject
 
 SHARE = 0.8  # of the free memory that replicas may take
@@ -33,6 +34,7 @@ class Stacked:
     def __init__(self, subject: Subject, part: Part, weights: list[Tensor]):
         self.slots, self.weights = subject.layout.slots(part), weights  # each (replica, *shape)
         self.leaves = weights
+        self._packed: Packed | None = None
         self._owners = list(_owners(subject.model, self.slots))
 
     @classmethod
@@ -42,8 +44,9 @@ class Stacked:
         precise = [weight.to(torch.promote_types(weight.dtype, torch.float32)) for weight in own]
         return cls(subject, part, [weight.expand(count, *weight.shape).clone() for weight in precise])
 
-    def take(self, count: int) -> None:
-        """Run and train the first ``count`` replicas from now on."""
+    def take(self, count: int, packed: Packed | None = None) -> None:
+        """Run and train the first ``count`` replicas from now on, on a batch of one text each, ``packed`` or padded."""
+        self._packed = packed
         self.leaves = [weight[:count].detach().requires_grad_() for weight in self.weights]
 
     def kept(self) -> list[Tensor]:
@@ -86,26 +89,62 @@ class Stacked:
 
     def _forward(self, weight: int, bias: int | None, input_first: bool) -> Callable[[Tensor], Tensor]:
         def forward(states: Tensor) -> Tensor:
-            return product(states, self.leaves[weight], None if bias is None else self.leaves[bias], input_first)
+            added = None if bias is None else self.leaves[bias]
+            return product(states, self.leaves[weight], added, input_first, self._packed)
 
         return forward
 
 
-def product(states: Tensor, weight: Tensor, bias: Tensor | None, input_first: bool) -> Tensor:
+def product(
+    states: Tensor, weight: Tensor, bias: Tensor | None, input_first: bool, packed: Packed | None = None
+) -> Tensor:
     """x_r W_rᵀ + b_r for the rows of each replica r; ``input_first`` where W is kept as (input, output).
 
-    states: (replica·texts, …, input); weight: (replica, output, input); bias: (replica, output).
+    states: (replica·texts, …, input), or (1, token, input) where texts of all replicas are ``packed``; weight:
+    (replica, output, input); bias: (replica, output).
     """
     rows = states.to(weight.device, weight.dtype)
     if len(weight) == 1:
         matrix = weight.flatten(0, 1)
         made = linear(rows, matrix.T if input_first else matrix, None if bias is None else bias.flatten())
         return made.to(states.dtype)
+    if packed is not None:
+        made = _Apart.apply(rows[0], weight.mT if input_first else weight, packed.lengths)
+        lengths = torch.tensor(packed.lengths)
+        return (made if bias is None else made + bias.repeat_interleave(lengths, 0))[None].to(states.dtype)
     rows = rows.reshape(len(weight), -1, rows.shape[-1])
     # W xᵀ rather than x Wᵀ: its gradient has the layout of W, and every later pass over it is three times faster
     made = torch.bmm(rows, weight) if input_first else torch.bmm(weight, rows.transpose(1, 2)).transpose(1, 2)
     made = made if bias is None else made + bias[:, None]
     return made.reshape(*states.shape[:-1], -1).to(states.dtype)
+
+
+class _Apart(torch.autograd.Function):
+    """x_r W_rᵀ where the rows of the replicas stand behind each other, as many as each has.
+
+    Products write where their result is to be: a loop over replicas by autograd would copy every gradient once more.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, lengths: tuple[int, ...]) -> Tensor:
+        ctx.save_for_backward(rows, weight)
+        ctx.lengths = lengths
+        made = rows.new_empty(len(rows), weight.shape[1])
+        for x, w, out in zip(rows.split(lengths), weight, made.split(lengths), strict=True):
+            torch.mm(x, w.T, out=out)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, slopes: Tensor) -> tuple[Tensor | None, Tensor, None]:
+        (rows, weight), lengths = ctx.saved_tensors, ctx.lengths
+        below = torch.empty_like(rows) if ctx.needs_input_grad[0] else None
+        gradient, parts = torch.empty_like(weight), slopes.split(lengths)
+        for x, slope, out in zip(rows.split(lengths), parts, gradient, strict=True):
+            torch.mm(slope.T, x, out=out)
+        if below is not None:
+            for slope, w, out in zip(parts, weight, below.split(lengths), strict=True):
+                torch.mm(slope, w, out=out)
+        return below, gradient, None
 
 
 class InPlace:
@@ -115,7 +154,7 @@ class InPlace:
         self.slots = slots
         self.leaves = [slot.parameter for slot in slots]
 
-    def take(self, count: int) -> None:
+    def take(self, count: int, _packed: Packed | None = None) -> None:
         assert count == 1
 
     def restricted(self, gradients: Sequence[Tensor]) -> list[Tensor]:

@@ -1,20 +1,49 @@
-"""Padding passes by the MLPs: they see the rows of a padded batch that are text, and no others.
+"""Padding that is not computed, because nobody asks for it: with texts of many lengths it is half of a batch.
 
-A row of an MLP's output is a function of the same row of its input, and nobody asks what stands at padding: with texts
-of many lengths side by side that is half of the arithmetic.
+On a CPU texts are packed, where the model can (see packed.py). Elsewhere padding passes by the MLPs, where most of the
+arithmetic is: a row of an MLP's output is a function of the same row of its input.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
+import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
 from iclgd.errors import Refusal
 from iclgd.models.layout import Layout, Slot
+from iclgd.models.packed import Packed
+from iclgd.models.subject import Subject, tolerance
 
 WORTH = 0.95  # more text than this in a batch, and it is left as it is
+_PACKS: WeakKeyDictionary[Subject, bool] = WeakKeyDictionary()
+
+
+def packs(subject: Subject) -> bool:
+    """Whether texts in one sequence get the logits of a padded batch; on a CPU. Each subject is asked once.
+
+    A GPU would start more kernels for it, one for each replica where weights are trained: there padding costs less.
+    """
+    if subject.device.type != "cpu" or subject.capture != "registered":
+        return False
+    if subject not in _PACKS:
+        _PACKS[subject] = _gives_the_same(subject)
+    return _PACKS[subject]
+
+
+@torch.no_grad()
+def _gives_the_same(subject: Subject) -> bool:
+    texts = [(0, 1, 2, 3, 4), (5, 6, 7)]
+    packed, ids = Packed((5, 3)), subject.tensor([sum(texts, ())])
+    try:
+        found = subject.model(ids, use_cache=False, position_ids=packed.positions, packed=packed).logits
+    except (TypeError, ValueError):  # it takes no positions
+        return False
+    apart = packed.joined(subject.model(subject.tensor(texts), use_cache=False).logits)
+    return float((found - apart).abs().max()) <= tolerance(subject.dtype) * float(apart.abs().max())
 
 
 def row_wise(layout: Layout, trained: Sequence[Slot]) -> list[nn.Module]:
