@@ -14,7 +14,7 @@ pytest.importorskip("material", reason="the extra `docs` is not installed")
 pytest.importorskip("mkdocstrings", reason="the extra `docs` is not installed")
 ROOT = Path(__file__).parents[2]
 SERIOUS = ("serious", "critical")
-AXED = ("index.html", "tutorials/compare.html", "api.html", "add.html", "results/strong.html")
+AXED = ("index.html", "tutorials/compare.html", "api.html", "add.html", "dual.html", "results/strong.html")
 SIZE = {"width": 1400, "height": 900}
 
 
