@@ -67,9 +67,8 @@ class FamilyOptions(Spec):
     @model_validator(mode="after")
     def _check_numbers(self) -> Self:
         """Before anything is built, and torch imported."""
-        if not self.task.startswith("sine"):  # which has one input, whatever is said
-            check_deviations(self.covariance, self.dx)
-            check_mean(self.weight_mean, self.dx)
+        check_deviations(self.covariance, self.dx)
+        check_mean(self.weight_mean, self.dx)
         return self
 
     def regression(self, dy: int) -> "Regression":
@@ -209,10 +208,10 @@ class OptimumCell(FamilyOptions):
 
     @model_validator(mode="after")
     def _linear(self) -> Self:
-        from iclgd.small.optimum import weights_of
-
         if self.task.startswith("sine"):
             raise Refusal(f"only a linear family has a best step in closed form, which {self.task} is not: see `task`.")
+        from iclgd.small.optimum import weights_of
+
         weights_of(self.family)
         return self
 
