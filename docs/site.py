@@ -15,7 +15,10 @@ def on_page_content(text: str, **_: Any) -> str:
 
 
 def _mathml(found: re.Match[str]) -> str:
-    return convert(html.unescape(found[3]), display="inline" if found[2] == "(" else "block")
+    if found[2] == "(":
+        return convert(html.unescape(found[3]), display="inline")
+    formula = convert(html.unescape(found[3]), display="block")
+    return f'<div class="equation" tabindex="0" role="group" aria-label="Equation">{formula}</div>'
 
 
 def on_post_page(output: str, **_: Any) -> str:

@@ -65,6 +65,13 @@ def test_every_link_of_a_page_leads_to_a_page_and_a_heading_of_the_site(path):
             assert anchor in anchors(target.read_text(encoding="utf-8")), link
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_command_below_a_list_is_no_part_of_its_last_line(path):
+    """Four spaces make code of a line, but not behind a list, to which it would belong."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert not re.findall(r"^(?:[-*]|\d+\.) [^\n]*\n\n {4}iclgd [^\n]*", text, re.MULTILINE)
+
+
 def test_every_lab_has_a_tutorial_that_ends_in_the_readers_own_experiment():
     commands = " ".join(line for path in TAUGHT for line in lines(path))
     for name in LABS:

@@ -14,7 +14,7 @@ pytest.importorskip("material", reason="the extra `docs` is not installed")
 pytest.importorskip("mkdocstrings", reason="the extra `docs` is not installed")
 ROOT = Path(__file__).parents[2]
 SERIOUS = ("serious", "critical")
-AXED = ("index.html", "tutorials/compare.html", "api.html", "add.html", "results/strong.html")
+AXED = ("index.html", "tutorials/compare.html", "api.html", "add.html", "dual.html", "results/strong.html")
 SIZE = {"width": 1400, "height": 900}
 
 
@@ -80,3 +80,17 @@ def test_axe_finds_no_serious_fault_in_the_site(site, browser, name, dark):
         assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in SERIOUS] == []
     finally:
         page.close()
+
+
+@pytest.mark.slow
+def test_no_page_of_the_site_is_wider_than_a_phone(site, browser):
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    wide = []
+    try:
+        for path in sorted(site.rglob("*.html")):
+            page.goto(path.as_uri())
+            if page.evaluate("document.documentElement.scrollWidth") > 390:
+                wide.append(path.name)
+    finally:
+        page.close()
+    assert wide == []

@@ -1,6 +1,5 @@
 """Laws of inputs and laws of functions: what a regression family draws an episode from."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
@@ -10,6 +9,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from iclgd.errors import Refusal
+from iclgd.tasks.families import check_deviations
 
 Law = Literal["uniform", "normal", "laplace", "exponential", "sphere"]
 Matrix = Float[Tensor, "dx dx"]
@@ -50,10 +50,7 @@ class Inputs:
 
     def changed(self, law: Law | None = None, deviations: Sequence[float] = ()) -> "Inputs":
         """Of another law, or with independent coordinates of these standard deviations (one for all, or one each)."""
-        if len(deviations) not in (0, 1, self.dx):
-            raise Refusal(f"`covariance` takes 1 or {self.dx} standard deviations, not {len(deviations)}.")
-        if not all(0 < deviation < math.inf for deviation in deviations):
-            raise Refusal("`covariance` takes positive standard deviations.")
+        check_deviations(deviations, self.dx)
         spread = torch.tensor(deviations, dtype=torch.float64).expand(self.dx) if deviations else None
         return Inputs(self.covariance if spread is None else torch.diag(spread**2), law or self.law)
 

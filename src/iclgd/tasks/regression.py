@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from iclgd.errors import Refusal
+from iclgd.tasks.families import check_mean
 from iclgd.tasks.laws import Function, Inputs, Law, LinearMap, Quadratic, ReluNetwork, Sine, Sparse, Tree
 
 
@@ -96,8 +97,7 @@ def centred(function: Function, mean: Sequence[float]) -> Function:
     if not isinstance(function, LinearMap):
         raise Refusal("only linear functions have weights; leave out `weight_mean`.")
     dx = function.covariance.shape[0]
-    if len(mean) not in (1, dx):
-        raise Refusal(f"`weight_mean` takes 1 or {dx} numbers, not {len(mean)}.")
+    check_mean(mean, dx)
     return replace(function, mean=torch.tensor(mean, dtype=torch.float64).expand(function.dy, dx))
 
 

@@ -41,7 +41,8 @@ def test_the_whole_study_counts_settings_by_their_intervals():
     answer = page_all(whole()).answer
     assert answer == (
         "With fixed labels the layers are shown to read them in 24 of 24 settings; with a sign or a language drawn for "
-        "each episode preconditioned gd predicts most alike in 27 of 33 settings."
+        "each episode preconditioned gd predicts most alike in 27 of 33 settings (each setting by its own 95% "
+        "intervals)."
     )
 
 

@@ -37,7 +37,7 @@ def answer(fixed: Sequence[Reading], drawn: Sequence[Reading]) -> str:
     )
     return (
         f"With fixed labels the layers are shown to read them in {read} of {counted(len(fixed), 'setting')}; "
-        f"with a sign or a language drawn for each episode {nearest}."
+        f"with a sign or a language drawn for each episode {nearest} (each setting by its own 95% intervals)."
     )
 
 

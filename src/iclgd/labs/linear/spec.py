@@ -9,7 +9,7 @@ from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
 from iclgd.small.known import REFERENCES, check_kind
 from iclgd.spec import Seed, Seeds, Spec, check_names, option, parts, unique
-from iclgd.tasks.families import FAMILIES
+from iclgd.tasks.families import FAMILIES, check_deviations, check_mean
 
 if TYPE_CHECKING:
     from iclgd.small.models import Transformer
@@ -63,6 +63,13 @@ class FamilyOptions(Spec):
     law: Law = option("family", "Law of the inputs at the same covariance; family: its own.")
     covariance: Numbers = option((), "Standard deviations of independent inputs, one or dx.  [default: the family's]")
     weight_mean: Numbers = option((), "Mean of a linear family's weights, one number or dx.  [default: 0]")
+
+    @model_validator(mode="after")
+    def _check_numbers(self) -> Self:
+        """Before anything is built, and torch imported."""
+        check_deviations(self.covariance, self.dx)
+        check_mean(self.weight_mean, self.dx)
+        return self
 
     def regression(self, dy: int) -> "Regression":
         law = None if self.law == "family" else self.law
@@ -201,10 +208,10 @@ class OptimumCell(FamilyOptions):
 
     @model_validator(mode="after")
     def _linear(self) -> Self:
-        from iclgd.small.optimum import weights_of
-
         if self.task.startswith("sine"):
             raise Refusal(f"only a linear family has a best step in closed form, which {self.task} is not: see `task`.")
+        from iclgd.small.optimum import weights_of
+
         weights_of(self.family)
         return self
 
