@@ -19,7 +19,7 @@ from mutation.mutated import Mutant
 from mutation.watched import LATE, Chosen, function_at
 
 SOURCE = "src/iclgd"
-PATIENCE, ALONE, SLOWER = 20, 10, 5  # seconds for all tests, for one of them, and how many times its usual time
+PATIENCE, ALONE, SLOWER = 120, 10, 5  # seconds for all tests, for one of them, and how many times its usual time
 FIRST = 8  # seconds, as they are while tests are watched, for which a mutant is alone
 Tests = dict[str, dict[str, Any]]  # by their names: seconds, passed, functions, later, modules
 

@@ -105,3 +105,10 @@ def test_as_many_columns_as_fit_stand_in_each_block_and_at_least_one():
     assert columns([line], 13) == "n  aaaa  bbbb\n\nn  cccc"
     assert columns([line], 12) == "n  aaaa\n\nn  bbbb\n\nn  cccc"
     assert columns([line], 2) == "n  aaaa\n\nn  bbbb\n\nn  cccc"
+
+
+def test_two_columns_of_prose_that_both_have_to_be_wrapped_share_the_window():
+    """Thirty-nine letters each, and two between them: two words of nineteen just fit."""
+    prose = " ".join(["x" * 19] * 4)
+    shown = columns([[prose, prose], ["a", "b"]], 80).splitlines()
+    assert [len(line) for line in shown] == [80, 80, 39, 42]  # two lines of either, and those of the next row

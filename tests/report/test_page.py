@@ -90,6 +90,21 @@ def test_the_glossary_has_the_words_of_the_page_and_those_that_define_them():
     assert words("A number.", low=0.05, high=0.15)[-2:] == ["seed", "95% interval"]
 
 
+def test_without_a_picture_of_its_own_a_page_shows_the_first_brief_table_that_has_numbers():
+    tables = [Table(["", name], [["a", Number(0.5)], ["b", Number(0.25)]]) for name in ("long", "short", "next")]
+    words = Table(["", "words"], [["a", "x"], ["b", "y"]])
+    sections = [
+        Section("Long", table=tables[0]),
+        Section("Figure", brief=True),
+        Section("Words", table=words, brief=True),
+        Section("Short", table=tables[1], brief=True),
+        Section("Next", table=tables[2], brief=True),
+    ]
+    shown = Page("t", "s", "a", sections).html()
+    assert "Dots with 95% intervals: short." in shown
+    assert shown.count("Dots with 95% intervals") == 1
+
+
 def test_no_text_ends_the_script_that_it_is_data_of():
     found = embedded({"a": ["</script><script>x</script>", "\u2028&\u202e", float("nan"), 0.5]})
     assert not set("<>&\u2028\u202e") & set(found)

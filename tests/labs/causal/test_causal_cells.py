@@ -7,6 +7,7 @@ import torch
 from little_causal import asked, ground_of
 
 import iclgd.labs  # noqa: F401  registers the labs
+from iclgd.errors import Refusal
 from iclgd.lab import LABS
 from iclgd.labs.causal import sets
 from iclgd.labs.causal.run import run
@@ -55,6 +56,12 @@ def test_a_cells_key_has_all_that_it_is_told_but_where_tasks_lie():
     for cell in SPEC.cells():
         told = set(type(cell.spec).model_fields)
         assert told - set(cell.spec.keyed()) == ({"task", "other"} if cell.labels["part"] == "heads" else {"task"})
+
+
+@pytest.mark.parametrize("field", ["rates", "task", "seeds", "init"])
+def test_a_study_of_nothing_is_refused(field):
+    with pytest.raises(Refusal, match=field):
+        CausalSpec.of({field: ()})
 
 
 def test_results_of_an_earlier_version_are_not_taken_for_those_of_this_one():

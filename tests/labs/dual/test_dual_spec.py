@@ -6,6 +6,7 @@ import pytest
 
 from iclgd.errors import Refusal
 from iclgd.labs.dual.modifications import MODIFICATIONS, TRAINED, chosen
+from iclgd.labs.dual.modified import Regularised, RegularisedSlide
 from iclgd.labs.dual.small import Recipe
 from iclgd.labs.dual.spec import BoundSpec, CheckSpec, ModifySpec, TrainSpec
 from iclgd.spec import Spec
@@ -145,3 +146,7 @@ def test_which_modifications_are_run_unasked() -> None:
 def test_a_recipe_is_that_of_the_command_unless_it_says_otherwise() -> None:
     assert Recipe() == Recipe(epochs=100, steps=20, batch=128, rate=0.01, episodes=4096)
     assert TrainSpec.of({}).cells()[0].spec.recipe == Recipe()
+
+
+def test_what_is_printed_is_held_against_the_loss_at_the_same_strength() -> None:
+    assert RegularisedSlide().alpha == Regularised().alpha

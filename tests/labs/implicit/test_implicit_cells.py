@@ -28,6 +28,12 @@ def test_results_of_an_earlier_version_are_not_taken_for_those_of_this_one():
     assert LABS["implicit"].version >= 5
 
 
+@pytest.mark.parametrize("field", ["ranks", "rates", "calibration", "task", "seeds", "init"])
+def test_a_study_of_nothing_is_refused(field):
+    with pytest.raises(Refusal, match=field):
+        ImplicitSpec.of({field: ()})
+
+
 def parts(cell) -> tuple:
     return tuple(cell.labels.get(name) for name in ("init", "seed", "task", "part", "rate", "precision"))
 

@@ -1,5 +1,6 @@
 """Two changes of the same matrices, and what the identity does not say."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -123,3 +124,21 @@ def test_patches_settle_in_a_model_that_was_never_trained():
     sizes, moved = settling(subject, (1,), (1, *context), query)
     assert sizes == [2, 4, 8, 16, 32, 64, 128]
     assert slope(sizes, moved.median(-1).values) < -0.4
+
+
+def test_the_slope_of_attention_alone_is_that_of_softmax_attention_over_ever_more_tokens():
+    """The same draws; each average by a softmax of its own, the line through logarithms by numpy."""
+    tokens_, dim, draws = 20, 4, 5
+    random = torch.Generator().manual_seed(2)
+    shapes = ((draws, 1, dim), (draws, tokens_, dim), (draws, tokens_, dim))
+    query, keys, values = (torch.randn(*shape, generator=random, dtype=torch.float64) for shape in shapes)
+    map_ = torch.randn(dim, dim, generator=random, dtype=torch.float64)
+    read = [
+        torch.stack(
+            [(keys[d, :count] @ query[d, 0] / dim**0.5).softmax(0) @ values[d, :count] @ map_.T for d in range(draws)]
+        )
+        for count in range(1, tokens_ + 1)
+    ]
+    moved = [float((read[i] - read[i - 1]).norm(dim=-1).log().mean()) for i in range(8, tokens_)]  # from 8 tokens to 9
+    expected = np.polyfit(np.log(np.arange(8, tokens_)), moved, 1)[0]
+    assert attention_alone(seed=2, tokens=tokens_, dim=dim, draws=draws) == pytest.approx(expected)
