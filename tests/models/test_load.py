@@ -130,7 +130,7 @@ def test_a_missing_folder_is_refused(tmp_path):
 
 
 def test_a_missing_gguf_file_is_refused(tmp_path):
-    assert "there is no such file" in refusal(tmp_path / "none.gguf")
+    assert "No such file or directory; check the name." in refusal(tmp_path / "none.gguf")
 
 
 def test_an_empty_folder_is_refused(tmp_path):
