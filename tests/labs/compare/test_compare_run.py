@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from iclgd.errors import Refusal
 from iclgd.labs.compare import run
 from iclgd.labs.compare.spec import CompareSpec
 from iclgd.learners.descent import GradientDescent
@@ -183,3 +184,14 @@ def test_the_contrast_stands_beside_that_of_every_null_that_has_one(subject, tas
     assert not {null for name, null in beside if name in contrasts} & {"uniform", "wrong-labels"}
     own, null = (found.select(metric="contrast-AOU", null=one)[0].values for one in (None, "other-query"))
     assert np.abs(own - null).max() > 1e-3
+
+
+def test_a_null_that_is_refused_or_diverged_keeps_no_other_from_being_measured(subject, task, monkeypatch):
+    def refused(self, *_):
+        raise Refusal("there is no room for it")
+
+    monkeypatch.setattr(NULLS["random"], "trace", refused)
+    monkeypatch.setattr(NULLS["uniform"], "trace", lambda self, *_: None)
+    found = little_result(subject, little_cell(task, "gd", nulls=("random", "uniform", "other-query")))
+    assert found.facts["nulls_left_out"] == {"random": "there is no room for it", "uniform": "it diverged"}
+    assert {one.labels["null"] for one in found.arrays if "null" in one.labels} == {"other-query"}
