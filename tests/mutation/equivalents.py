@@ -18,6 +18,7 @@ import yaml
 
 from mutation.mutated import Mutant
 
+DASHES = re.compile(r"\(\s*-?\d+, \([-\d., ]+\)\)")  # of a line: where they begin, and how long they are
 LOOKS = "changes how a picture looks, and nothing that it says"
 GUARDS = "turns off a check of what holds by construction"
 TYPES = "imports what only annotations name, or leaves it"
@@ -47,7 +48,8 @@ def reasons(tree: Path) -> Callable[[Mutant], str]:
                 return DRAWS
         if mutant.was.strip() == "@styled" and not mutant.becomes.strip():
             return LOOKS
-        alike = look.sub(r"\1", mutant.was) == look.sub(r"\1", mutant.becomes)
+        was, becomes = (look.sub(r"\1", DASHES.sub("", lines)) for lines in (mutant.was, mutant.becomes))
+        alike = was == becomes
         return LOOKS if alike and "matplotlib" in mutant.source else ""
 
     return why

@@ -89,6 +89,7 @@ def test_equivalents_are_looks_guards_and_what_is_named_with_its_reason(root):
     assert of('"axes.linewidth": 0.8,', '"axes.linewidth": 1.8,', "import matplotlib")
     assert not of("plot(y, linewidth=1.5)", "plot(y, linewidth= 2.5)", "import torch")
     assert not of("plot(y, x=1.5)", "plot(y, x= 2.5)", "import matplotlib")
+    assert of("STYLES = ((0, (1, 1.5)), (0, (4, 2)))", "STYLES = ((0, (1, 0.5)), (0, (4, 2)))", "import matplotlib")
     assert of("\n\n@styled", "\n")
     assert not of("\n\n@property", "\n")
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from iclgd.errors import Refusal
 from iclgd.labs.compare import run
 from iclgd.labs.compare.spec import CONSTANT, CompareSpec
 from iclgd.learners.descent import GradientDescent
@@ -213,3 +214,14 @@ def test_nulls_that_train_answer_beside_reading_too(subject, task):
     )
     assert own.shape == wrong.shape == (QUERIES,)
     assert not np.allclose(own, wrong)
+
+
+def test_a_null_that_is_refused_or_diverged_keeps_no_other_from_being_measured(subject, task, monkeypatch):
+    def refused(self, *_):
+        raise Refusal("there is no room for it")
+
+    monkeypatch.setattr(NULLS["random"], "trace", refused)
+    monkeypatch.setattr(NULLS["uniform"], "trace", lambda self, *_: None)
+    found = little_result(subject, little_cell(task, "gd", nulls=("random", "uniform", "other-query")))
+    assert found.facts["nulls_left_out"] == {"random": "there is no room for it", "uniform": "it diverged"}
+    assert {one.labels["null"] for one in found.arrays if "null" in one.labels} == {"other-query"}

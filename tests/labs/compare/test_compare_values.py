@@ -1,17 +1,22 @@
 """Values of a comparison by task, seed, query and layer, where no two places hold the same; and what is not there."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from planted_compare import planted
 
 from counting import Tokens
-from iclgd.bench import Bench
+from iclgd.bench import OWN, Bench
+from iclgd.errors import Refusal
 from iclgd.lab import Cell
 from iclgd.labs.compare.cost import _reading, _training
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.page import glossary
+from iclgd.labs.compare.run import wanted
 from iclgd.labs.compare.spec import CompareCell
 from iclgd.labs.compare.view import _flat, _mean, _side_by_side, is_control, title_of
+from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.models.arithmetic import WIDE
 from iclgd.prompts import Demo, Prompts
@@ -195,3 +200,21 @@ def test_a_training_costs_its_steps_with_as_many_predictions_as_the_learner_make
 
     found = _training(Steps(), Three(0.1), bench(), prompts())
     assert found == 2 * 3000 + 10 * (4 + 5) + (3 + 4)
+
+
+def test_a_null_that_cannot_be_had_keeps_no_other_from_being_trained():
+    class Refused:
+        def trained_on(self, bench, contrast):
+            raise Refusal("this tokenizer cannot have it")
+
+    class Had:
+        def trained_on(self, bench, contrast):
+            return {"had": prompts(3)}
+
+    nulls = tuple(SimpleNamespace(make=kind) for kind in (Refused, Had))
+    learner = SimpleNamespace(label="gd", make=lambda: GradientDescent(0.1))
+    spec = CompareCell.model_construct(
+        learner=learner, versus=None, nulls=nulls, metrics=(), contrast=False, floor=True
+    )
+    found = [(one.label, one.what, len(one.demos.demos), one.floor) for one in wanted(spec, bench())]
+    assert found == [("gd", OWN, 2, True), ("gd", "had", 3, False)]

@@ -94,4 +94,5 @@ def test_a_drawn_problem_has_inputs_in_a_box_sizes_in_their_ranges_and_a_rate_be
         assert max(float(p.x.abs().max()), float(p.query.abs().max())) <= 1
         assert p.rate * float(torch.linalg.matrix_norm(p.x.mT @ p.x, 2).max()) / p.sizes[2] < 1
     assert min(float(p.x.min()) for p in seen) < -0.9
+    assert max(float(p.x.max()) for p in seen) > 0.9
     assert problem(0, dy=1).sizes[1] == 1
