@@ -1,8 +1,12 @@
 """Texts in one sequence without padding: the same numbers, from no row that is not text."""
 
+import weakref
+
 import pytest
 import torch
+from transformers import models as zoo
 
+import tiny
 from iclgd.learners import together
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
@@ -59,6 +63,58 @@ def test_a_model_in_which_a_text_sees_the_one_before_it_is_not_packed():
     assert not packs(subject)
     handle.remove()
     assert packs(tiny_subject("llama"))
+
+
+def test_a_model_that_counts_places_in_the_sequence_is_not_packed(monkeypatch):
+    """Llama 4: its chunks, and how sharply it attends, begin thousands of tokens after all that can be asked."""
+    sizes = {"intermediate_size_mlp": 48, "head_dim": 8, "num_local_experts": 2, "no_rope_layers": [1, 0, 1]}
+    config = zoo.llama4.Llama4TextConfig(**tiny.GROUPED, **sizes, attn_scale=2.0, attention_chunk_size=8192)
+    monkeypatch.setitem(ARCHITECTURES, "llama4", lambda: config)
+    subject = tiny_subject("llama4")
+    assert subject.capture == "registered"
+    assert not packs(subject)
+
+
+def test_a_text_that_sees_what_stands_twelve_tokens_before_it_is_noticed():
+    """As where a mask goes wrong only beyond a few tokens."""
+    subject = tiny_subject("llama")
+
+    def late(_module, _args, states):
+        return states + states.roll(12, 1) * (torch.arange(states.shape[1]) >= 12)[:, None]
+
+    handle = subject.layout.blocks[0].register_forward_hook(late)
+    assert not packs(subject)
+    handle.remove()
+
+
+def test_masks_of_a_step_are_gone_before_the_next(monkeypatch):
+    """They grow with the square of all tokens of a step, and a training has hundreds of steps."""
+    seen, alive = [], []
+    own = Packed.own
+
+    def watched(packed, mask):
+        if not any(ref() is mask for ref in seen):
+            alive.append(sum(ref() is not None for ref in seen))
+            seen.append(weakref.ref(mask))
+        return own(packed, mask)
+
+    subject = tiny_subject("llama")
+    assert packs(subject)
+    monkeypatch.setattr(Packed, "own", watched)
+    trained(subject, GradientDescent(rate=0.05))
+    assert alive == [0, 0, 0]
+    mask = torch.zeros(1, 1, 5, 5)
+    made = weakref.ref(Packed((2, 3)).own(mask))
+    assert made() is not None
+    del mask
+    assert made() is None
+
+
+def test_a_mask_over_very_many_texts_is_not_made():
+    subject = tiny_subject("llama")  # 4 heads, 3 layers
+    some = [3, 6] * 6
+    assert together._mask_fits(subject, some)
+    assert not together._mask_fits(subject, some * 10)
 
 
 def test_training_side_by_side_runs_nothing_but_attention_on_padding():

@@ -110,9 +110,18 @@ def _how_many(subject: Subject, part: Part, steps: Sequence[Step]) -> int:
 def _batches(subject: Subject, steps: Sequence[Sequence[Step]]) -> list[Batch]:
     """A batch for each step; without padding, where there would be much of it and the model allows that."""
     lengths = [[len(step.ids) for step in some] for some in steps]
-    sparse = [sum(some) < WORTH * len(some) * max(some) for some in lengths]
+    sparse = [sum(some) < WORTH * len(some) * max(some) and _mask_fits(subject, some) for some in lengths]
     pack = any(sparse) and packs(subject)
     return on_device([Batch.of(some, pack and s) for some, s in zip(steps, sparse, strict=True)], subject.device)
+
+
+def _mask_fits(subject: Subject, lengths: Sequence[int]) -> bool:
+    """Whether a mask over all texts in a row is smaller than the scores that a backward pass keeps of all layers.
+
+    It grows with the square of the number of texts: of thousands of a small model it would be more than all the rest.
+    """
+    scores = subject.layout.heads * subject.layout.layers * len(lengths) * max(lengths) ** 2
+    return sum(lengths) ** 2 <= scores
 
 
 def _train(subject: Subject, jobs: Sequence[Job], courses: Sequence[list[Step]], note: Note) -> list[Trained]:

@@ -6,6 +6,7 @@ right; every other module sees text and nothing else. Each text has positions of
 
 from functools import cached_property
 from itertools import accumulate
+from weakref import finalize
 
 import torch
 from jaxtyping import Float, Int
@@ -18,7 +19,7 @@ class Packed:
     def __init__(self, lengths: tuple[int, ...]):
         self.lengths, self.width = lengths, max(lengths)
         self.starts = (0, *accumulate(lengths[:-1]))
-        self._masks: dict[int, tuple[Tensor, Tensor]] = {}  # of one pass, by identity
+        self._masks: dict[int, Tensor] = {}  # of one pass, by identity
 
     @cached_property
     def positions(self) -> Int[Tensor, "1 token"]:
@@ -41,12 +42,14 @@ class Packed:
     def own(self, mask: Float[Tensor, "1 1 token token"]) -> Float[Tensor, "text 1 width width"]:
         """What a mask over the one sequence hides of each text from itself; what stands behind a token is hidden.
 
-        All layers of a pass have the same mask, or one of two: they are made once.
+        All layers of a pass have the same mask, or one of two: they are made once, and go when the pass is over. A
+        training has a `Packed` for each step, and the masks of all steps would be more than everything else.
         """
         if id(mask) not in self._masks:
             places = torch.arange(self.width)
             rows = torch.tensor(self.starts)[:, None] + places.minimum(torch.tensor(self.lengths)[:, None] - 1)
             blocks = mask[0, 0][rows[:, :, None], rows[:, None, :]]
             hidden = blocks.masked_fill(places > places[:, None], torch.finfo(mask.dtype).min)
-            self._masks[id(mask)] = mask, hidden[:, None]
-        return self._masks[id(mask)][1]
+            self._masks[id(mask)] = hidden[:, None]
+            finalize(mask, self._masks.pop, id(mask))  # before another tensor can have its identity
+        return self._masks[id(mask)]
