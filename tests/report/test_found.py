@@ -49,7 +49,16 @@ def test_a_verdict_is_never_said_of_parts_that_did_not_give_it():
     assert "in 1 of 5 parts (e) what labels change is not shown to be alike" in said
     assert said.startswith("In 4 of 5 parts what labels change is alike")
     assert "all" not in said.split()
-    assert "their intervals do not overlap" in said
+    assert "their intervals (the furthest apart of 5) do not overlap" in said
+
+
+def test_parts_that_have_no_answer_are_not_among_all_of_them():
+    parts = {"a": page(0.5, verdict=ALIKE), "b": page(0.5, verdict=ALIKE)} | dict.fromkeys("cd", {"sections": []})
+    assert together(parts) == f"In both parts {ALIKE} (cosine from .500 in a to .500 in b); no answer in 2 other parts."
+    del parts["d"]
+    assert together(parts).endswith("; no answer in 1 other part.")
+    measured = {"a": page(0.1, verdict=""), "b": {"sections": []}}
+    assert together(measured) == "Cosine .100; no answer in 1 other part."
 
 
 def test_measurements_have_a_range_and_no_verdict():

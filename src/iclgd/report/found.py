@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from iclgd.report.numbers import Number
+from iclgd.report.numbers import Number, counted
 
 FEW = 3  # parts that are named
 
@@ -44,7 +44,7 @@ def together(studies: Records) -> str:
     its parts.
     """
     questions = list(dict.fromkeys(one["what"] for study in studies.values() for one in study.get("found", ())))
-    told = [_told(what, _asked(studies, what)) for what in questions]
+    told = [_told(what, _asked(studies, what), len(studies)) for what in questions]
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in told)
 
 
@@ -52,18 +52,19 @@ def _asked(studies: Records, what: str) -> dict[str, Mapping[str, Any]]:
     return {name: one for name, study in studies.items() for one in study.get("found", ()) if one["what"] == what}
 
 
-def _told(what: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+def _told(what: str, found: Mapping[str, Mapping[str, Any]], of: int) -> str:
     verdicts: dict[str, list[str]] = {}
     for name, one in found.items():
         verdicts.setdefault(one["verdict"], []).append(name)
     numbers = _from_to(what, found)
+    silent = f"; no answer in {counted(of - len(found), 'other part')}" if len(found) < of else ""
     if list(verdicts) == [""]:
-        return numbers
+        return f"{numbers}{silent}"
     said = [
         f"{_those(names, len(found))} {verdict or 'nothing is said of it'}"
         for verdict, names in sorted(verdicts.items(), key=lambda one: -len(one[1]))
     ]
-    return f"{'; '.join(said)} ({numbers})"
+    return f"{'; '.join(said)} ({numbers}){silent}"
 
 
 def _those(names: Sequence[str], of: int) -> str:
@@ -82,7 +83,8 @@ def _from_to(what: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     (first, least), (last, largest) = known[0], known[-1]
     if first == last:
         return f"{what} {least['text']}"
-    room = {None: "", True: "; their intervals overlap", False: "; their intervals do not overlap"}[
+    of = f" (the furthest apart of {len(known)})" if len(known) > 2 else ""
+    room = {None: "", True: "; their intervals overlap", False: f"; their intervals{of} do not overlap"}[
         _overlap(least, largest)
     ]
     return f"{what} from {least['text']} in {first} to {largest['text']} in {last}{room}"

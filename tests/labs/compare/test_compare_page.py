@@ -265,3 +265,20 @@ def test_what_a_grid_counts_is_no_stronger_than_the_answer():
     assert rivals.verdict == "SimAOU of whole updates is not shown above its nearest rival"
     alone = found(planted(world(), **{**FIELDS, "seeds": 1}))
     assert {one.verdict for one in alone} == {"nothing is decided, with 1 seed"}
+
+
+def test_what_a_grid_counts_says_of_whom_it_is_true_and_what_was_chosen():
+    """Of two learners with different verdicts neither is said of both; the answer's caveats go with its verdict."""
+    alike, level = world(), world(contrast=0.02, null=0.02)
+
+    def plant(one: Cell, random: np.random.Generator):
+        return (level if "lcgd" in str(one.labels.get("learner", "")) else alike)(one, random)
+
+    labels, _ = found(planted(plant, **{**FIELDS, "learners": "gd,lcgd"}))
+    assert labels.verdict == (
+        "what labels change is more alike in reading and training than in every null that was run (gd) and what labels "
+        "change is not shown to be alike in reading and training (lcgd)"
+    )
+    several = planted(world(), **{**FIELDS, "rates": [0.1, 0.001]})
+    assert all(one.verdict.endswith("that was run, at the most favourable of several rates") for one in found(several))
+    assert "Of several rates" in answer(several)

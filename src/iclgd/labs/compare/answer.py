@@ -48,15 +48,26 @@ def found(comparison: Comparison) -> list[Found]:
     asked = {CONTRAST: (_labels, "cosine of what labels change")}
     if (whole := _whole_metric(comparison)) is not None:
         asked[whole] = (_whole, f"{comparison.metrics[whole].title} of whole updates")
+    alone = len(spec.seeds) == len(spec.task) == 1
     for metric, (question, title) in asked.items():
-        labels = [choice.label for choice in spoken_of(comparison)]
-        judged = {label: one for label in labels if (one := question(comparison, label)) is not None}
+        judged = {c: one for c in spoken_of(comparison) if (one := question(comparison, c.label)) is not None}
         if judged:
-            own = _estimate(comparison, max(judged, key=lambda label: judged[label].value), metric)
-            words = " and ".join(dict.fromkeys(one.verdict for one in judged.values()))
-            verdict = "nothing is decided, with 1 seed" if len(spec.seeds) == len(spec.task) == 1 else words
+            own = _estimate(comparison, max(judged, key=lambda choice: judged[choice].value).label, metric)
+            verdict = "nothing is decided, with 1 seed" if alone else _verdict(comparison, judged)
             made.append(Found(title, Number(own.mean, own.low, own.high), verdict))
     return made
+
+
+def _verdict(comparison: Comparison, judged: dict[Choice, Judged]) -> str:
+    """What is said of all learners, or of which of them; and what was left out to say it, as in the answer."""
+    said: dict[str, list[str]] = {}
+    for choice, one in judged.items():
+        said.setdefault(one.verdict, []).append(_name(comparison, choice))
+    words = [f"{verdict} ({', '.join(names)})" if len(said) > 1 else verdict for verdict, names in said.items()]
+    lost = diverged(comparison)
+    chosen = len(spoken_of(comparison)) + len(lost) < len(comparison.spec.trained)
+    left_out = f"{', at the most favourable of several rates' * chosen}{', without what diverged' * bool(lost)}"
+    return f"{' and '.join(words)}{left_out}"
 
 
 def _asked(
