@@ -145,3 +145,18 @@ def test_a_shift_that_all_queries_share_is_recovered_only_with_it():
     assert float(compared.margins_missed(seen).mean()) == pytest.approx(0, abs=1e-12)
     assert float(compared.margins_recovered_centred(seen).mean()) == pytest.approx(1)
     assert abs(float(compared.margins_recovered(seen).mean()) - 1) > 0.05
+
+
+def test_where_reading_tells_no_query_from_another_there_is_nothing_to_miss():
+    """Its effect is one shift and the rounding of float32: shares of that rounding would be any number."""
+    zero = replace(ZERO, scores=ZERO.scores.float() * 10)
+    read = replace(ICL, scores=zero.scores + torch.tensor([0.1, 1.7]))
+    seen = replace(SEEN, zero=zero, icl=read)
+    assert not torch.equal((read.scores - zero.scores)[0], (read.scores - zero.scores)[1])
+    assert compared.margins_missed(seen).isnan().all()
+    assert compared.margins_recovered_centred(seen).isnan().all()
+    assert compared.margins_recovered(seen).isfinite().all()
+    apart = replace(ICL, scores=read.scores + 1e-3 * torch.tensor([[1.0, 0], [0, 1], [1, 0], [0, 1]]))
+    assert float(compared.margins_missed(replace(seen, icl=apart, tuned=zero)).mean()) == pytest.approx(1)
+    still = replace(seen, icl=zero)
+    assert compared.margins_recovered(still).isnan().all()

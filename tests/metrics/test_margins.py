@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from iclgd.metrics.estimates import intervals
 from iclgd.metrics.margins import effect, missed, recovered
 
 
@@ -60,3 +61,21 @@ def test_margins_do_not_know_what_all_labels_have_in_common():
 
 
 # for one query
+
+
+@pytest.mark.parametrize(
+    "varies, least, most", [(0.0, 0.93, 0.98), (0.3, 0.89, 0.96), (0.6, 0.74, 0.86), (1.0, 0.45, 0.65)]
+)
+def test_intervals_cover_less_the_more_draws_differ_in_how_much_there_is_to_miss(varies, least, most):
+    """Half of an effect, and noise; the truth is ¼ + ¼ E[1/size²] (n − 1)/(n − 3), by the mean of inverse χ²."""
+    random, draws, queries, studies = np.random.default_rng(3), 5, 60, 500
+    truth = 0.25 + 0.25 * np.exp(2 * varies**2) * (queries - 1) / (queries - 3)
+    values = np.empty((draws, queries, studies))
+    for study in range(studies):
+        by_query = random.standard_normal((queries, 1)) * [1, -1]
+        for draw in range(draws):
+            wanted = np.exp(varies * random.standard_normal()) * by_query
+            found = 0.5 * wanted + 0.5 * random.standard_normal((queries, 1)) * [1, -1]
+            values[draw, :, study] = missed(found, wanted, centred=True)
+    _, low, high = intervals(values)
+    assert least <= float(((low <= truth) & (truth <= high)).mean()) <= most

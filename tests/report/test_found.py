@@ -53,7 +53,7 @@ def test_a_verdict_is_never_said_of_parts_that_did_not_give_it():
 
 
 def test_parts_that_have_no_answer_are_not_among_all_of_them():
-    parts = {"a": page(0.5, verdict=ALIKE), "b": page(0.5, verdict=ALIKE)} | dict.fromkeys("cd", {"sections": []})
+    parts = {name: page(0.5, verdict=ALIKE) for name in "ab"} | {name: {"sections": []} for name in "cd"}
     assert together(parts) == f"In both parts {ALIKE} (cosine from .500 in a to .500 in b); no answer in 2 other parts."
     del parts["d"]
     assert together(parts).endswith("; no answer in 1 other part.")

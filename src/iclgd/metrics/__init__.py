@@ -33,11 +33,15 @@ OWN = (
         "margins_missed",
         "of icl's change of label margins beyond one shift for all queries: 0 is icl, 1 doing nothing",
     ),
-    ("margins-recovered", "margins_recovered", "share of icl's change of label margins that is brought about"),
+    (
+        "margins-recovered",
+        "margins_recovered",
+        "how far margins go along icl's change of them: 0 is nowhere, 1 as far as icl, more is too far",
+    ),
     (
         "margins-recovered-centred",
         "margins_recovered_centred",
-        "share of icl's change of label margins, the mean over queries taken off",
+        "how far margins go along icl's change of them, the mean over queries taken off both",
     ),
 )
 for _name, _function, _summary in OWN:

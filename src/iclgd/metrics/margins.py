@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 Scores = np.ndarray  # (query, label): log p of the label words
+ROUNDING = 1e-6  # of an effect: what is left of a shift that all queries share, once it is taken off in float32
 
 
 def effect(one: Scores, base: Scores) -> Scores:
@@ -25,7 +26,7 @@ def recovered(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
     (Taylor linearisation, Woodruff 1971), so that the values' spread is the ratio's.
     """
     if centred:
-        found, wanted = found - found.mean(0), wanted - wanted.mean(0)
+        found, wanted = found - found.mean(0), _beyond_the_mean(wanted)
     return _ratio((found * wanted).sum(-1), (wanted * wanted).sum(-1))
 
 
@@ -34,10 +35,20 @@ def missed(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
 
     A distance, which ``recovered`` is not: an effect ten times as large recovers 10, and misses 81. By query, and
     ``centred``, as there.
+
+    A mean over draws is one of ratios, with a long tail where wanted is small in some draws. Simulated coverage of its
+    95% interval over three or five draws is 95% where the sizes of wanted are alike, 92 to 94% where they vary by a
+    factor of 1.35 (the standard deviation of their logarithm is .3), 80% at 1.8, 55% at 2.7.
     """
     if centred:
-        found, wanted = found - found.mean(0), wanted - wanted.mean(0)
+        found, wanted = found - found.mean(0), _beyond_the_mean(wanted)
     return _ratio(((found - wanted) ** 2).sum(-1), (wanted * wanted).sum(-1))
+
+
+def _beyond_the_mean(wanted: Scores) -> Scores:
+    """What tells queries apart; nothing where that is no more than rounding, of which a share would be any number."""
+    rest = wanted - wanted.mean(0)
+    return rest if (rest * rest).sum() > ROUNDING**2 * (wanted * wanted).sum() else np.zeros_like(rest)
 
 
 def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

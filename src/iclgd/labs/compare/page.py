@@ -22,9 +22,13 @@ SOURCES = ("dai2022", "deutch2023")
 SPREAD = "Mean ± standard deviation over seeds; the mean over tasks weighs tasks alike."
 SHORT = "Below each learner its nulls, and a model that was never trained; accuracy where a null gives answers."
 ANSWERS = (
-    "Margins are what reading changes in the log-probabilities of label words: missed beyond the shift that queries "
-    "share (0 is reading, 1 doing nothing); recovered with that shift and without. One answer for all queries is "
-    "reading's own mean over them: what is gained without telling one query from another."
+    "Margins are the log-probabilities of label words less their mean. Of what reading changes in them, missed is the "
+    "squared distance to it beyond the shift that queries share (0 is reading, 1 doing nothing); recovered how far one "
+    "goes along it, with that shift and without (1 is as far as reading, more too far). Both are taken draw by draw, "
+    "relative to reading's effect there, and draws count alike: one in which reading changes little may carry the "
+    "mean, and where that effect varies widely between draws the intervals are too narrow. One answer for all queries "
+    "is reading's own mean over them. It tells no query from another; any other one misses as much, and may agree more "
+    "often."
 )
 LABELS = (
     "Accuracy after right and after wrong labels, how much of the update labels make, and the cosine of what they "
