@@ -2,7 +2,7 @@
 
 Also a plugin, and a driver that can be killed, `python naps.py FOLDER ENGINE [FIELD=VALUE …]`: it writes every cell
 that it was told of to FOLDER/told, every cell that was run to FOLDER/ran, and every cell whose worker ended to
-FOLDER/lost.
+FOLDER/lost, and what it was told to be done to FOLDER/doing.
 """
 
 import os
@@ -71,11 +71,13 @@ def run(cell, tools):
     spec = cell.spec
     before = lines(Path(spec.log)) if spec.log else []
     written(spec.log, str(spec.number))
+    tools.progress("asleep", 1)
     time.sleep(spec.nap)
     match spec.trouble:
         case "dies":
             print("about to go", file=sys.stderr)
             os.kill(os.getpid(), signal.SIGSEGV)
+            time.sleep(30)  # another thread may be the one that is told
         case "ends" if str(spec.number) not in before:
             os.kill(os.getpid(), signal.SIGKILL)
         case "raises":
@@ -106,6 +108,10 @@ def drive(folder: str, engine: str, *given: str) -> None:
         def done(self, key: str) -> None:
             super().done(key)
             written(f"{folder}/told", key)
+
+        def doing(self, what: str, count: int) -> None:
+            super().doing(what, count)
+            written(f"{folder}/doing", what)
 
         def lost(self, key: str) -> None:
             super().lost(key)

@@ -69,14 +69,14 @@ def test_one_study_has_nothing_to_be_held_against(tmp_path, monkeypatch):
     assert [section.title for section in overview(Path("runs")).sections] == ["Studies"]
 
 
-def test_the_page_begins_with_what_was_run_what_the_newest_says_and_a_number_of_every_study(tmp_path, monkeypatch):
+def test_the_page_begins_with_what_the_newest_study_says_and_a_number_of_every_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, dx in (("two", "2"), ("three", "3")):
         main(["linear", "optimum", "--dx", dx, "--steps", "1", "--out", f"runs/{name}"])
     os.utime("runs/two/study.json", (1, 1))
     page = overview(Path("runs"))
     newest = open_study(Path("runs/three")).answer
-    assert page.answer == f"2 studies: 2 of linear optimum; the newest, three, says: {newest}"
+    assert page.answer == f"The newest of 2 studies, three: {newest}"
     assert page.picture is not None
     number = page.picture.data["names"]["number"][0]
     shown = charted(page.picture, "name", number=number)

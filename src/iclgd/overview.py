@@ -1,7 +1,6 @@
 """One page over all studies of a folder: what was asked, what was found, where its page lies, and run against run."""
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,13 +53,12 @@ def overview(folder: Path) -> Page:
 
 
 def answer(rows: Sequence[Sequence[str]]) -> str:
-    """How much was run of what, and what the newest study says of itself."""
+    """What the newest study says of itself."""
     if not rows:
         return ""
-    labs = Counter(str(lab) for _, _, lab, _ in rows)
-    runs = ", ".join(f"{count} of {lab}" if lab != "grid" else counted(count, "grid") for lab, count in labs.items())
     name, said, *_ = rows[0]
-    return f"{counted(len(rows), 'study')}: {runs}; the newest, {name}, says: {said or 'nothing.'}"
+    which = f"The newest of {counted(len(rows), 'study')}" if len(rows) > 1 else "The one study"
+    return f"{which}, {name}: {said or 'nothing is said of it.'}"
 
 
 def _run(place: Path, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,12 @@ def test_workers_killed_twenty_times_are_replaced_and_the_study_is_whole(tmp_pat
     driver.finish(CELLS)
 
 
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_what_is_done_within_a_cell_is_told_to_the_driver(tmp_path, engine):
+    Driver(tmp_path, engine, cells_=2, groups=2).finish(2)
+    assert "asleep" in naps.lines(tmp_path / "doing")
+
+
 def test_workers_in_the_middle_of_a_long_cell_end_with_their_driver(tmp_path):
     driver = Driver(tmp_path, "processes", cells_=4, groups=4, nap=300)
     process = driver.start()

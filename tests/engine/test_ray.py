@@ -12,6 +12,7 @@ import psutil
 import pytest
 from killing import Driver, kill_drivers, kill_workers
 
+import naps
 from iclgd.engine.engines import Engine
 from iclgd.engine.ray import _needs, _room
 from iclgd.errors import Refusal
@@ -90,6 +91,12 @@ def test_without_a_shared_folder_the_driver_writes_what_workers_return(tmp_path,
     assert sorted(driver.told()) == sorted(driver.kept())
 
 
+def test_what_is_done_within_a_cell_is_told_to_the_driver(tmp_path, cluster):
+    driver = Driver(tmp_path, "ray", address=cluster.address, cells_=2, groups=1)
+    driver.finish(2)
+    assert "asleep" in naps.lines(tmp_path / "doing")
+
+
 def test_a_driver_killed_a_few_times_loses_nothing_and_repeats_nothing(tmp_path, cluster):
     driver = Driver(tmp_path, "ray", address=cluster.address, cells_=80, groups=10, nap=0.05)
     assert kill_drivers(driver, 3, seed=1) < 80
@@ -98,9 +105,7 @@ def test_a_driver_killed_a_few_times_loses_nothing_and_repeats_nothing(tmp_path,
 
 def test_workers_killed_a_few_times_are_replaced(tmp_path, cluster):
     driver = Driver(tmp_path, "ray", address=cluster.address, cells_=60, groups=10, nap=0.1)
-    assert (
-        kill_workers(driver, 2, workers_of(cluster)) == 2
-    )  # a third might meet the same cell, which is set aside then
+    assert kill_workers(driver, 3, workers_of(cluster)) == 3
     assert sorted(driver.kept().values()) == list(range(60))
 
 

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
@@ -151,7 +151,7 @@ def _serve(pipe: Connection, log: Connection, setting: Setting) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = setting.gpu
         os.environ["ICLGD_GPU_SHARE"] = str(setting.share)  # models/budget.py reads it
     tools = worker_tools(setting.data, setting.plugins, setting.threads)
-    tools.progress = _Told(pipe)
+    tools.progress = Told(lambda *told: pipe.send(("doing", told)))
     pipe.send(("ready", None))
     store = Store(setting.store)
     while True:
@@ -182,15 +182,15 @@ def _end_with_the_driver() -> None:
     os._exit(1)
 
 
-class _Told:
+class Told:
     """Says now and then what is being done, with all that was finished since."""
 
-    def __init__(self, pipe: Connection):
-        self._pipe, self._what, self._count, self._last = pipe, "", 0, 0.0
+    def __init__(self, say: Callable[[str, int], None]):
+        self._say, self._what, self._count, self._last = say, "", 0, 0.0
 
     def __call__(self, what: str, count: int) -> None:
         self._count = self._count + count if what == self._what else count
         changed, self._what = what != self._what, what
         if changed or time.monotonic() - self._last >= TOLD_EVERY:
-            self._pipe.send(("doing", (self._what, self._count)))
+            self._say(self._what, self._count)
             self._last, self._count = time.monotonic(), 0

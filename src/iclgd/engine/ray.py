@@ -7,13 +7,15 @@ import logging
 import os
 import socket
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from iclgd.engine.board import Board, Part
-from iclgd.engine.processes import STILLBORN, worker_tools
+from iclgd.engine.processes import STILLBORN, Told, worker_tools
 from iclgd.engine.work import Event, Job, work
 from iclgd.errors import Refusal
 from iclgd.files import building
@@ -22,6 +24,7 @@ from iclgd.store.cells import Store
 from iclgd.tools import Tools
 
 CORES = 4  # of a worker; fewer where a node has fewer
+Doing = tuple[str, int]  # what is being done within a cell, and how much of it since that was said
 HEARD = 1.0  # seconds after which the driver looks up: nodes may have come
 
 
@@ -39,7 +42,7 @@ def run(board: Board, tools: Tools, workers: int | None, address: str | None, gp
                 crew.hire(min(workers or _room(ray.nodes(), needs), len(board.waiting) + crew.at_work))
                 for worker in crew.heard():
                     try:
-                        crew.hear(worker, board)
+                        crew.hear(worker, board, tools.progress)
                         stillborn = 0
                     except _Lost as lost:
                         stillborn += not worker.ready
@@ -85,14 +88,18 @@ class _Crew:
         awaited = {worker.awaited: worker for worker in self._all if worker.awaited is not None}
         return [awaited[one] for one in self._ray.wait(list(awaited), num_returns=1, timeout=HEARD)[0]]
 
-    def hear(self, worker: _Hired, board: Board) -> None:
+    def hear(self, worker: _Hired, board: Board, doing: Callable[[str, int], None]) -> None:
         """Take down what a worker tells, and give it a group when it has none; a lost one is struck off."""
         try:
             if worker.part is None:
                 self._ray.get(worker.awaited)
                 worker.ready = True
             else:
-                board.saw(worker.part, self._ray.get(next(worker.awaited)))
+                told = self._ray.get(next(worker.awaited))
+                if isinstance(told, tuple):
+                    doing(*told)
+                else:
+                    board.saw(worker.part, told)
                 return
         except StopIteration:  # the group is done
             worker.part = None
@@ -127,9 +134,24 @@ class Worker:
     def ready(self) -> None:
         """Answered once the worker is there."""
 
-    def run(self, jobs: Sequence[Job], alone: bool, budget: float) -> Iterator[Event]:
-        self._tools.budget = budget
-        yield from work(jobs, self._tools, self._store, alone)
+    def run(self, jobs: Sequence[Job], alone: bool, budget: float) -> Iterator[Event | Doing]:
+        """Events of cells and, between them, what is being done: the work is another thread's, which tells both."""
+        told: SimpleQueue[Event | Doing | BaseException | None] = SimpleQueue()
+        self._tools.budget, self._tools.progress = budget, Told(lambda *doing: told.put(doing))
+
+        def tell() -> None:
+            try:
+                for event in work(jobs, self._tools, self._store, alone):
+                    told.put(event)
+                told.put(None)
+            except BaseException as error:
+                told.put(error)
+
+        threading.Thread(target=tell, daemon=True).start()
+        while (one := told.get()) is not None:
+            if isinstance(one, BaseException):
+                raise one
+            yield one
 
 
 @contextmanager

@@ -30,6 +30,7 @@
     table.tHead.hidden = heads.every((head) => head.querySelector(".away")); // columns that have no names
     for (const [column, head] of heads.entries()) {
       head.dataset.title = text(head);
+      if (table.tHead.hidden) continue;
       const button = el("button", { type: "button", class: "sort", text: "↕", "aria-label": `Sort by ${text(head) || "name"}` });
       button.addEventListener("click", () => {
         const next = { none: "descending", descending: "ascending", ascending: "none" }[head.getAttribute("aria-sort") ?? "none"];
