@@ -283,8 +283,8 @@ def test_what_a_grid_counts_says_of_whom_it_is_true_and_what_was_chosen():
     several = planted(world(), **{**FIELDS, "rates": [0.1, 0.001]})
     assert all(one.verdict.endswith("that was run, at the most favourable of several rates") for one in found(several))
     assert "Of several rates" in answer(several)
-    for cell, result in several.study.found():
-        if cell.labels.get("learner") == "gd 0.1":
+    for one, result in several.study.found():
+        if one.labels.get("learner") == "gd 0.1":
             result.facts["diverged"] = "the loss is not a finite number"
     left = found(Comparison(several.study))
     assert all(one.verdict.endswith("that was run, without what diverged") for one in left)
