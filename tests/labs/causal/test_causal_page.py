@@ -201,3 +201,5 @@ def test_what_a_grid_counts_is_what_the_answer_says_of_single_layers(layers):
     (one,) = found(view)
     assert answer(view).lower().startswith(one.verdict.removesuffix(" reading's effect").lower())
     assert one.number.value == pytest.approx(max(layers))
+    assert "chosen after the fact" in answer(view)
+    assert "chosen after the fact" in one.what

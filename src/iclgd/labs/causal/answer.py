@@ -44,8 +44,8 @@ def found(view: View) -> list[Found]:
     if best is None:
         return []
     words, most = _alone(single), best[1]
-    number = Number(most.mean, most.low, most.high, 2)
-    return [Found("share of the foremost layer", number, f"{words[:1].lower()}{words[1:]} reading's effect")]
+    what, number = "share of the foremost layer, chosen after the fact,", Number(most.mean, most.low, most.high, 2)
+    return [Found(what, number, f"{words[:1].lower()}{words[1:]} reading's effect")]
 
 
 def _alone(single: Shares) -> str:
