@@ -219,3 +219,17 @@ def test_a_notebooks_frame_runs_the_page_and_cannot_reach_out_of_it(browser, com
             "all => all.map(one => one.getAttribute('stroke'))"
         )
         assert "var(--s1)" in strokes  # gd, as in every other chart
+
+
+def test_paper_is_white_whatever_the_screen_is_and_nothing_on_it_is_folded_or_cut(browser, compared):
+    with opened(browser, compared[1], width=794, dark=True) as page:
+        page.emulate_media(media="print", color_scheme="dark")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 32, 36)"
+        for details in page.locator("main details").all():
+            assert details.get_attribute("open") is not None or not details.is_visible()
+        for name in page.locator("main table th:first-child").all():
+            assert name.evaluate("one => getComputedStyle(one).position") == "static"  # it would lie over its neighbour
+        tokens = page.locator(".token").first
+        assert tokens.evaluate("one => getComputedStyle(one).printColorAdjust") == "exact"
