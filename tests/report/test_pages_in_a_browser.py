@@ -85,6 +85,21 @@ def test_a_dot_is_the_number_of_the_table(browser, compared):
         expect(page.locator("#tip")).to_be_hidden()
 
 
+def test_the_end_of_an_interval_tells_its_numbers_and_a_tip_stays_in_the_window(browser, compared):
+    with opened(browser, compared[1], width=390) as page:
+        svg, tip = page.locator(".widget").first.locator("svg.plot").first, page.locator("#tip")
+        svg.evaluate("one => scrollTo(0, one.getBoundingClientRect().bottom + scrollY - innerHeight)")
+        box = svg.bounding_box()
+        for across in (0.5, 0.02, 0.98):
+            page.mouse.move(box["x"] + across * box["width"], box["y"] + box["height"] - 40)
+            expect(tip).to_have_text(re.compile(r"\["))
+            expect(tip).to_be_visible()
+            shown = tip.bounding_box()
+            assert min(shown["x"], shown["y"]) >= 0
+            assert shown["x"] + shown["width"] <= 390
+            assert shown["y"] + shown["height"] <= 900
+
+
 def test_a_table_is_sorted_filtered_and_saved(browser, compared):
     title = "In short, at the prompt's last token"
     with opened(browser, compared[1]) as page:
