@@ -139,6 +139,17 @@ def test_a_figure_is_saved_as_svg_png_and_pdf(browser, compared):
         assert saved(page, figure.get_by_role("button", name="PNG")).startswith(b"\x89PNG")
 
 
+def test_a_saved_figure_has_the_words_of_its_legend_and_no_style_sheet_among_them(browser, compared):
+    with opened(browser, compared[1]) as page:
+        widget = page.locator(".widget", has=page.locator(".legend")).first
+        names = [name.strip() for name in widget.locator(".legend li").all_inner_texts()]
+        drawn = saved(page, widget.get_by_role("button", name="SVG")).decode()
+        words = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+        assert names
+        assert set(names) <= {word.strip() for word in words}
+        assert not [word for word in words if "{" in word]
+
+
 def test_a_word_tells_its_meaning_to_the_mouse_and_to_the_keyboard(browser, compared):
     with opened(browser, compared[1]) as page:
         term = page.locator("thead .term", has_text="SimAOU").first
