@@ -131,6 +131,8 @@ def test_a_figure_is_saved_as_svg_png_and_pdf(browser, compared):
         drawn = saved(page, bar.get_by_role("button", name="SVG")).decode()
         assert drawn.startswith("<svg")
         assert "var(" not in drawn
+        assert 'fill="#fff"' in drawn  # paper is white, whatever the screen is
+        assert 'color="#1c2024"' in drawn
         assert saved(page, bar.get_by_role("button", name="PNG")).startswith(b"\x89PNG")
         assert saved(page, bar.get_by_role("button", name="PDF")).startswith(b"%PDF-1.4")
         page.locator("details.printed", has=page.locator("img")).first.locator("summary").click()
