@@ -36,6 +36,8 @@ class Lines:
             raise Refusal(f"{path}, line {line}: this is not UTF-8; save the file in that encoding.") from None
         except yaml.MarkedYAMLError as error:
             where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+            if "'\\t'" in str(error.problem):
+                raise Refusal(f"{path}{where}: YAML cannot be indented with tabs; use spaces.") from None
             raise Refusal(f"{path}{where}: this is not valid YAML ({error.problem}): correct it.") from None
         except yaml.reader.ReaderError as error:
             line = text[: error.position].count("\n") + 1

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, model_validator
 from iclgd.errors import Refusal
 from iclgd.registry import absolute_name
 from iclgd.spec import Dtype, EpisodeSpec, Init, ModelSpec, Names, PromptSpec, Seed, Seeds, Spec, Start, option, unique
-from iclgd.tasks.text import TASKS
+from iclgd.tasks.text import TASKS, task_known
 from iclgd.tools import MEMORY
 
 
@@ -25,7 +25,7 @@ def task_name(given: Any) -> Any:
     if str(given).endswith((".yaml", ".yml", ".json")):
         return absolute(given)
     name = absolute_name(str(given))
-    return name if name in TASKS else TASKS[name]  # which refuses it
+    return task_known(name)
 
 
 def task_names(given: Any) -> Any:

@@ -49,7 +49,7 @@ def test_trace_shows_accuracy_label_probabilities_and_an_update_for_each_layer(c
     code, out, _ = run(capsys, *asked)
     assert code == 0
     lines = out.splitlines()
-    assert lines[0].startswith("Reading moves accuracy from ")
+    assert lines[0].startswith(("Reading moves accuracy from ", "Reading leaves accuracy of "))
     assert "model · mine · k = 4 · seed 0 · 6 queries · float32" in lines
     head = next(i for i, line in enumerate(lines) if line.split() == ["accuracy", "p(Negative)", "p(Positive)"])
     assert [line.split()[0] for line in lines[head + 1 : head + 3]] == ["zero-shot", "icl"]

@@ -24,7 +24,7 @@ def test_every_part_has_its_own_page_and_the_front_page_leads_to_them_with_their
         assert f'<a href="{name.replace("=", "%3D")}/index.html">{name}</a>' in front
         assert study.answer in front
     assert "ran      12 cells" in out
-    assert "Whether k matters." in front
+    assert "Whether k matters. · 4 parts · 12 cells" in front
 
 
 def test_a_part_is_the_study_that_the_labs_own_command_runs(capsys, done):

@@ -85,6 +85,21 @@ def test_a_dot_is_the_number_of_the_table(browser, compared):
         expect(page.locator("#tip")).to_be_hidden()
 
 
+def test_the_end_of_an_interval_tells_its_numbers_and_a_tip_stays_in_the_window(browser, compared):
+    with opened(browser, compared[1], width=390) as page:
+        svg, tip = page.locator(".widget").first.locator("svg.plot").first, page.locator("#tip")
+        svg.evaluate("one => scrollTo(0, one.getBoundingClientRect().bottom + scrollY - innerHeight)")
+        box = svg.bounding_box()
+        for across in (0.5, 0.02, 0.98):
+            page.mouse.move(box["x"] + across * box["width"], box["y"] + box["height"] - 40)
+            expect(tip).to_have_text(re.compile(r"\["))
+            expect(tip).to_be_visible()
+            shown = tip.bounding_box()
+            assert min(shown["x"], shown["y"]) >= 0
+            assert shown["x"] + shown["width"] <= 390
+            assert shown["y"] + shown["height"] <= 900
+
+
 def test_a_table_is_sorted_filtered_and_saved(browser, compared):
     title = "In short, at the prompt's last token"
     with opened(browser, compared[1]) as page:
@@ -116,12 +131,25 @@ def test_a_figure_is_saved_as_svg_png_and_pdf(browser, compared):
         drawn = saved(page, bar.get_by_role("button", name="SVG")).decode()
         assert drawn.startswith("<svg")
         assert "var(" not in drawn
+        assert 'fill="#fff"' in drawn  # paper is white, whatever the screen is
+        assert 'color="#1c2024"' in drawn
         assert saved(page, bar.get_by_role("button", name="PNG")).startswith(b"\x89PNG")
         assert saved(page, bar.get_by_role("button", name="PDF")).startswith(b"%PDF-1.4")
         page.locator("details.printed", has=page.locator("img")).first.locator("summary").click()
         figure = page.locator("figure").first
         assert saved(page, figure.get_by_role("link", name="PDF")).startswith(b"%PDF")
         assert saved(page, figure.get_by_role("button", name="PNG")).startswith(b"\x89PNG")
+
+
+def test_a_saved_figure_has_the_words_of_its_legend_and_no_style_sheet_among_them(browser, compared):
+    with opened(browser, compared[1]) as page:
+        widget = page.locator(".widget", has=page.locator(".legend")).first
+        names = [name.strip() for name in widget.locator(".legend li").all_inner_texts()]
+        drawn = saved(page, widget.get_by_role("button", name="SVG")).decode()
+        words = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+        assert names
+        assert set(names) <= {word.strip() for word in words}
+        assert not [word for word in words if "{" in word]
 
 
 def test_a_word_tells_its_meaning_to_the_mouse_and_to_the_keyboard(browser, compared):
@@ -219,3 +247,17 @@ def test_a_notebooks_frame_runs_the_page_and_cannot_reach_out_of_it(browser, com
             "all => all.map(one => one.getAttribute('stroke'))"
         )
         assert "var(--s1)" in strokes  # gd, as in every other chart
+
+
+def test_paper_is_white_whatever_the_screen_is_and_nothing_on_it_is_folded_or_cut(browser, compared):
+    with opened(browser, compared[1], width=794, dark=True) as page:
+        page.emulate_media(media="print", color_scheme="dark")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 32, 36)"
+        for details in page.locator("main details").all():
+            assert details.get_attribute("open") is not None or not details.is_visible()
+        for name in page.locator("main table th:first-child").all():
+            assert name.evaluate("one => getComputedStyle(one).position") == "static"  # it would lie over its neighbour
+        tokens = page.locator(".token").first
+        assert tokens.evaluate("one => getComputedStyle(one).printColorAdjust") == "exact"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iclgd.claims.claim import CLAIMS, TIERS
+from iclgd.claims.claim import CLAIMS, TIERS, Claim
 from iclgd.claims.kept import changed, keep, kept
 from iclgd.claims.shown import WIDTH, Line, drawn_by, in_full, listing, of_kept, plain, scorecard, summed
 from iclgd.cli.completion import claim_names, completed, model_names, paper_names
@@ -16,6 +16,7 @@ from iclgd.cli.examples import epilog
 from iclgd.cli.forms import Form, forms
 from iclgd.cli.values import Named, Whole
 from iclgd.errors import Refusal, Stopped
+from iclgd.registry import suggest
 from iclgd.report.terminal import window
 
 if TYPE_CHECKING:
@@ -52,13 +53,23 @@ def which(command: Any) -> Any:
     return command
 
 
+def named(name: str) -> Claim:
+    """A claim by its name; who names a paper is told the option that takes it."""
+    if name not in CLAIMS and name in paper_names():
+        raise Refusal(f'"{name}" is a paper, not a claim: `iclgd claims --paper {name}` lists what it says.')
+    return CLAIMS[name]
+
+
 def chosen_names(names: tuple[str, ...], paper: str, tier: str, stands: str, match: str) -> list[str]:
     """Claims by name, or those that have everything that is asked for."""
     for one in filter(None, tier.split(",")):
         if one not in TIERS:
             raise Refusal(f'`tier` takes {", ".join(TIERS)}; "{one}" is none of them.')
+    papers = paper_names()
+    if paper and paper not in papers:
+        raise Refusal(f'no paper "{paper}". {suggest(paper, papers)}`iclgd claims` lists all.')
     for name in names:
-        CLAIMS[name]  # a wrong name is refused before anything is run
+        named(name)  # a wrong name is refused before anything is run
     found = []
     for name in dict.fromkeys(names) or CLAIMS:
         try:
@@ -112,7 +123,7 @@ def unloadable() -> list[tuple[str, str]]:
 @click.argument("name", metavar="ID", shell_complete=completed(claim_names))
 def show_command(name: str, form: Form) -> None:
     """One claim in full: sentence, source, evidence, cells, the command that repeats it, BibTeX."""
-    claim = CLAIMS[name]
+    claim = named(name)
     width = min(window() or WIDTH, WIDTH)
     form.tell(plain(of_kept(claim)), lambda: in_full(claim, width, drawn_by(claim)), claim.stands)
 

@@ -25,7 +25,7 @@ def front(grid: Grid, studies: Sequence[Study], folder: Path) -> Page:
     records = {part.name: study.page.plain() for part, study in zip(grid.parts, studies, strict=True)}
     labs = {part.name: part.lab for part in grid.parts}
     cells = len({key for study in studies for key in study.keys})
-    what = f"{grid.about} {counted(len(rows), 'part')} · {counted(cells, 'cell')}".lstrip()
+    what = " · ".join(filter(None, [grid.about, counted(len(rows), "part"), counted(cells, "cell")]))
     return Page(
         grid.name,
         what,

@@ -16,9 +16,8 @@ from typing import Any
 from iclgd.errors import Refusal
 from iclgd.files import content
 from iclgd.spec import canonical
-from iclgd.tasks.text import Example, TextTask
+from iclgd.tasks.text import SUFFIXES, Example, TextTask
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
 Row = Mapping[str, Any]
 Placed = tuple[str, Row]  # where a row stands, for a complaint, and the row
 

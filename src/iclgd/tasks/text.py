@@ -8,11 +8,13 @@ from pathlib import Path
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from iclgd.complaints import complaint, in_a_file, main_error
+from iclgd.errors import Refusal
 from iclgd.lines import Lines
 from iclgd.registry import Registry
 from iclgd.spec import Spec
 
 LIBRARY = Path(__file__).parent / "library"
+SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")  # of files of examples
 FIELD = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -119,8 +121,19 @@ for _path in sorted(LIBRARY.glob("*.yaml")):
 
 def find_task(name: str) -> tuple[TextTask, Path]:
     """A task by name, or by the path of its YAML file; with the folder its own examples may lie in."""
-    path = Path(name) if name.endswith((".yaml", ".yml")) else Path(TASKS[name])
+    path = Path(name) if name.endswith((".yaml", ".yml")) else Path(TASKS[task_known(name)])
     return read_task(path), path.parent
+
+
+def task_known(name: str) -> str:
+    """A task's name; a file of examples is refused with what it lacks."""
+    if name not in TASKS and name.endswith(SUFFIXES) and Path(name).is_file():
+        raise Refusal(
+            f"{name} holds examples without a template and label words: name a task .yaml that has "
+            f"`examples: {Path(name).name}`; docs/tasks.md shows one."
+        )
+    TASKS.check(name)
+    return name
 
 
 def all_tasks() -> Iterator[TextTask]:

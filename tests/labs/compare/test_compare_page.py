@@ -81,7 +81,10 @@ def test_one_seed_decides_nothing():
     said = answer(planted(world(), **{**FIELDS, "seeds": 1}))
     assert said.startswith("With 1 seed nothing is decided: what labels change")
     assert "is not shown to be alike" in said
-    assert "1 seed: no interval over draws" in page(planted(world(), **{**FIELDS, "seeds": 1}).study).text(full=True)
+    full = page(planted(world(), **{**FIELDS, "seeds": 1}).study).text(full=True)
+    assert "1 seed: no interval over draws" in full
+    assert "decide nothing" in " ".join(full.split())  # beside p-values that are small
+    assert "decide nothing" not in " ".join(page(planted(world(), **FIELDS).study).text(full=True).split())
 
 
 def test_of_several_rates_the_answer_speaks_of_the_one_that_tells_labels_apart_and_of_every_learner():

@@ -109,14 +109,14 @@ def test_the_page_has_the_share_of_queries_by_layer_before_and_after_reading():
 
 
 @pytest.mark.parametrize(
-    "read, layer",
+    "read, where",
     [
-        (READ, "0 of 2"),
-        ([[0, 0, 1], [0, 1, 1]], "1 of 2"),
-        ([[1, 0, 1], [1, 0, 1]], "2 of 2"),
-        ([[0, 0, 0], [0, 0, 0]], "2 of 2"),
-        ([[0, 0, 0, 0], [0, 0, 0, 0]], "3 of 3"),
+        (READ, "layer 0 on, of 0 to 2"),
+        ([[0, 0, 1], [0, 1, 1]], "layer 1 on, of 0 to 2"),
+        ([[1, 0, 1], [1, 0, 1]], "the last layer on alone (2)"),
+        ([[0, 0, 0], [0, 0, 0]], "the last layer on alone (2)"),
+        ([[0, 0, 0, 0], [0, 0, 0, 0]], "the last layer on alone (3)"),
     ],
 )
-def test_the_answer_names_the_layer_from_which_on_half_of_the_queries_are_as_the_model_says(read, layer):
-    assert f"for half or more of these 2 queries from layer {layer} on." in shown(read).answer
+def test_the_answer_names_the_layer_from_which_on_half_of_the_queries_are_as_the_model_says(read, where):
+    assert f"for half or more of 2 queries from {where}." in shown(read).answer

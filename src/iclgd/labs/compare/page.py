@@ -35,6 +35,7 @@ LABELS = (
     "change in reading and in training; below each learner its nulls."
 )
 DIFFERENCES = "First minus second on the same draws and queries; p-values corrected for all rows (Holm)."
+ONE_SEED = "1 seed: they are about other queries after the same demonstrations, and decide nothing."
 TRAINING = "Means over draws and tasks. A cosine near 1 says that training hardly looked at the labels."
 CAPTIONS = {
     "layers-prompt": (
@@ -124,11 +125,12 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
     for task, title in spec.task_titles.items():
         yield Section(f"{title}, {where}", spec.draws_note, tables.one_task(task))
         yield Section(f"{title}: what is predicted, {where}", "", tables.predictions(task))
+    differences = f"{DIFFERENCES} {ONE_SEED}" if len(spec.seeds) == len(spec.task) == 1 else DIFFERENCES
     for name in comparison.metrics if brief else tables.likeness:
         metric = comparison.metrics[name]
         if metric.by == "query" or (metric.by == "layer" and metric.of != "training" and name != "label-share"):
             title = f"Differences in {metric.title}, {where}"
-            yield Section(title, DIFFERENCES, tables.differences(spec.task, name))
+            yield Section(title, differences, tables.differences(spec.task, name))
     if spec.pairs:
         yield Section(f"Two finetuned learners, {where}", "α: SimAM_Δ between them.", tables.pairs(spec.task))
     if brief:

@@ -24,11 +24,11 @@ def page(study: Study) -> Page:
     reading = [one.value for one in found["icl", "agrees"]]
     last = len(reading) - 1
     first = next((layer for layer in range(last) if min(reading[layer:]) >= 0.5), last)
-    answer = (
-        f"After reading, a layer says what the model says for half or more of these {facts['queries']} queries from "
-        f"layer {first} of {last} on."
-    )
-    what = f"{spec.model_title} · {facts['task']} · k = {spec.k} · {counted(facts['queries'], 'query')} · {spec.dtype}"
+    where, asked = f"layer {first} on, of 0 to {last}", counted(facts["queries"], "query")
+    if first == last:  # whose answer is the model's
+        where = f"the last layer on alone ({last})"
+    answer = f"After reading, a layer says what the model says for half or more of {asked} from {where}."
+    what = f"{spec.model_title} · {facts['task']} · k = {spec.k} · {asked} · {spec.dtype}"
     section = Section("By layer", TOLD, by_layer(found), brief=True)
     return Page("Early exits", what, answer, [section], picture=drawn(found))
 

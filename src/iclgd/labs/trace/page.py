@@ -89,12 +89,16 @@ def _answer(study: Study, sizes: dict[str, list[Number]]) -> str:
     """Accuracy before and after, whether the same queries tell them apart, and the layer that moves most."""
     before, after = (_right(study, learner) for learner in ("zero-shot", "icl"))
     gap = difference(after[None], before[None], COSINE).estimate  # one draw: over queries
+    was, became = (number(right.mean(), 2) for right in (before, after))
     apart = "" if gap.low > 0 or gap.high < 0 else ", which these queries do not tell apart"
+    moved = f"moves accuracy from {was} to {became}{apart}"
+    if was == became:
+        moved = f"leaves accuracy of these queries at {was}"
     layers = sizes["prompt"]
     most = max(range(len(layers)), key=lambda layer: layers[layer].value)
     return (
-        f"Reading moves accuracy from {number(before.mean(), 2)} to {number(after.mean(), 2)}{apart}; "
-        f"at the prompt's last token it moves layer {most} most, by {number(layers[most].value, 2)} of its length."
+        f"Reading {moved}; at the prompt's last token it moves layer {most} most, by {number(layers[most].value, 2)} "
+        "of its length."
     )
 
 

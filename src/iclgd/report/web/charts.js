@@ -138,7 +138,7 @@
       const copy = one.tagName === "svg" ? one.cloneNode(true) : document.createElementNS(SVG, "text");
       if (one.tagName === "svg") copy.querySelectorAll("style").forEach((style) => style.remove());
       else {
-        copy.textContent = one.textContent;
+        copy.textContent = [...one.childNodes].filter((part) => part.nodeName !== "svg").map((part) => part.textContent).join(""); // a swatch has a style sheet in it
         at.x += one.tagName === "LI" ? 28 : 0;
         at.y += 14;
         copy.setAttribute("fill", "var(--ink)");

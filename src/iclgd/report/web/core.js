@@ -102,7 +102,8 @@ const iclgd = (() => {
     tip.hidden = false;
     const room = document.documentElement.clientWidth - tip.offsetWidth - 8;
     tip.style.left = `${Math.max(8, Math.min(x, room)) + scrollX}px`;
-    tip.style.top = `${y + scrollY + 6}px`;
+    const below = y + 6 + tip.offsetHeight <= innerHeight; // else above what it is about
+    tip.style.top = `${(below ? y + 6 : Math.max(0, y - tip.offsetHeight - 28)) + scrollY}px`;
   }
 
   function hush() {

@@ -45,9 +45,12 @@ iclgd.save = (() => {
       one("CSV", "text/csv", csv, "csv"), one("LaTeX", "application/x-tex", asLatex, "tex"), one("Markdown", "text/markdown", asMarkdown, "md"));
   }
 
-  /* A drawing on its own: colours of the page written into it, on the page's paper. */
+  /* Colours of the bright page, which the first rule for the root has: a figure goes into a paper, and that is white. */
+  const bright = () => [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).find((rule) => rule.selectorText === ":root").style;
+
+  /* A drawing on its own: colours written into it, on white. */
   function standalone(svg) {
-    const copy = svg.cloneNode(true), style = getComputedStyle(document.documentElement);
+    const copy = svg.cloneNode(true), style = bright();
     copy.querySelectorAll("style, [aria-label=tip]").forEach((one) => one.remove());
     const [, , width, height] = copy.getAttribute("viewBox").split(" ").map(Number);
     const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
@@ -66,7 +69,7 @@ iclgd.save = (() => {
     await image.decode();
     const made = el("canvas", { width: Math.round(width * scale), height: Math.round(height * scale) });
     const brush = made.getContext("2d");
-    brush.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--paper");
+    brush.fillStyle = bright().getPropertyValue("--paper");
     brush.fillRect(0, 0, made.width, made.height);
     brush.drawImage(image, 0, 0, made.width, made.height);
     return made;

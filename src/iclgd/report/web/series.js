@@ -52,6 +52,7 @@ iclgd.pointed = (svg, lines, said) => {
   svg.append(ring);
   svg.setAttribute("tabindex", "0");
   svg.setAttribute("role", "img");
+  const alone = lines.every((points) => points.length === 1); // dots below each other: a row is pointed at, its interval too
   let line = 0, place = 0;
 
   function show() {
@@ -75,7 +76,7 @@ iclgd.pointed = (svg, lines, said) => {
     const [x, y] = [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
     let best = Infinity;
     for (const [i, points] of lines.entries()) for (const [j, point] of points.entries()) {
-      const far = Number.isNaN(point.y) ? Infinity : Math.hypot(1.5 * (point.x - x), point.y - y);
+      const far = Number.isNaN(point.y) ? Infinity : Math.hypot(alone ? 0 : 1.5 * (point.x - x), point.y - y);
       if (far < best) [best, line, place] = [far, i, j];
     }
     if (best < 60 || lines.length === 1) show();
@@ -88,7 +89,6 @@ iclgd.pointed = (svg, lines, said) => {
     const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
     if (!step) return;
     event.preventDefault();
-    const alone = lines.every((points) => points.length === 1); // dots below each other: any arrow goes on
     line = (line + (alone ? step[0] + step[1] : step[0]) + lines.length) % lines.length;
     place = Math.max(0, Math.min(lines[line].length - 1, place + step[1]));
     show();
