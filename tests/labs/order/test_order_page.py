@@ -42,10 +42,7 @@ def planted(reading, training, seeds=3, tasks=("sentiment",)):
 
 def test_the_answer_says_less_more_or_not_told_apart():
     small = planted(0.2, 0.01).answer
-    assert (
-        "Training moves p less than reading with gd 0.001 (.014). It moves its update less than reading with gd"
-        in small
-    )
+    assert "Training moves p less than reading (gd 0.001: .014). It moves its update less than reading (gd" in small
     assert planted(0.2, 0.01).answer.count("less than reading") == 2
     assert planted(0.01, 0.2).answer.count("more than reading") == 2
     assert planted(0.1, 0.1).answer.count("not told apart from reading") == 2

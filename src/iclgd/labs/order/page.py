@@ -18,7 +18,7 @@ from iclgd.study import Study
 TOLD = {
     "below": "less than reading",
     "above": "more than reading",
-    "undecided": "by what is not told apart from reading",
+    "undecided": "to an extent not told apart from reading's",
 }
 ROUNDING = 1e-9  # a spread below it is none
 
@@ -148,10 +148,9 @@ def answer(study: Study) -> str:
         for (other, name), gap in zip(asked, gaps, strict=True):
             if other is measure:
                 by = over_rounding(measure(study, name, init)).middle
-                told.setdefault(TOLD[gap.verdict], []).append(f"{name} ({by})")
-        parts += (
-            [f"{moves} " + "; ".join(f"{how} with {', '.join(those)}" for how, those in told.items())] if told else []
-        )
+                told.setdefault(TOLD[gap.verdict], []).append(f"{name}: {by}")
+        if told:
+            parts.append(f"{moves} " + ", ".join(f"{how} ({'; '.join(those)})" for how, those in told.items()))
     for untrained in _spec(study).init[1:]:
         by_much = over_rounding(spread_of_updates(study, "icl", untrained))
         parts.append(f"With {untrained} weights reading moves its update by {by_much}")
