@@ -129,7 +129,7 @@ def test_a_spread_is_by_query_and_a_draws_is_its_mean_over_queries():
 def test_the_answer_is_about_the_first_weights_and_names_what_reading_moves_with_the_others():
     said = re.sub(r" \[[^]]*\]", "", known().answer)  # without the intervals
     assert "reading moves p(right label) by .057 (standard deviation) and its update by .080 of its size" in said
-    assert "Training moves p more than reading with gd 0.001 (.113)." in said
+    assert "Training moves p more than reading (gd 0.001: .113)." in said
     assert "It moves its update more than reading with gd 0.001 (.160)." in said
     assert said.endswith("With random weights reading moves its update by .160.")
 
