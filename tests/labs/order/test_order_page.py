@@ -130,7 +130,7 @@ def test_the_answer_is_about_the_first_weights_and_names_what_reading_moves_with
     said = re.sub(r" \[[^]]*\]", "", known().answer)  # without the intervals
     assert "reading moves p(right label) by .057 (standard deviation) and its update by .080 of its size" in said
     assert "Training moves p more than reading (gd 0.001: .113)." in said
-    assert "It moves its update more than reading with gd 0.001 (.160)." in said
+    assert "It moves its update more than reading (gd 0.001: .160)." in said
     assert said.endswith("With random weights reading moves its update by .160.")
 
 
