@@ -4,6 +4,7 @@ import weakref
 
 import pytest
 import torch
+from drawn import drawn_prompts
 from transformers import models as zoo
 
 import tiny
@@ -14,20 +15,13 @@ from iclgd.learners.together import Job, train_together
 from iclgd.models.packed import Packed
 from iclgd.models.replicas import product
 from iclgd.models.unpadded import packs
-from iclgd.prompts import Demo, Prompts
 from tiny import ARCHITECTURES, REGISTERED, tiny_subject
 
 LENGTHS = ((3, 14, 5), (12, 2, 7), (4, 9, 11))  # some longer than the windows of the families that have one
 
 
 def prompts(seed):
-    generator = torch.Generator().manual_seed(seed)
-
-    def ids(length):
-        return tuple(torch.randint(3, 60, (length,), generator=generator).tolist())
-
-    demos = tuple(Demo((*ids(length), 5), (5,)) for length in LENGTHS[seed])
-    return Prompts((1,), demos, (2,), (ids(4),), ((5,), (6,)), (0,))
+    return drawn_prompts(LENGTHS[seed], seed)
 
 
 def trained(subject, learner):

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
+from drawn import drawn_prompts
 
 from iclgd.learners import together
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.together import Job, train_together
 from iclgd.models import unpadded
-from iclgd.prompts import Demo, Prompts
 from tiny import tiny_subject
 
 LENGTHS = ((3, 9, 5), (12, 2, 7), (4, 4, 11))
@@ -22,13 +22,7 @@ def padded(monkeypatch):
 
 
 def prompts(seed):
-    generator = torch.Generator().manual_seed(seed)
-
-    def ids(length):
-        return tuple(torch.randint(3, 60, (length,), generator=generator).tolist())
-
-    demos = tuple(Demo((*ids(length), 5), (5,)) for length in LENGTHS[seed])
-    return Prompts((1,), demos, (2,), (ids(4),), ((5,), (6,)), (0,))
+    return drawn_prompts(LENGTHS[seed], seed)
 
 
 def trained(subject, learner):
