@@ -194,6 +194,9 @@ def test_one_answer_for_all_queries_is_readings_mean_and_stands_where_answers_ar
     chosen = int(scores.mean(0).argmax())
     agrees = [int(row.argmax()) == chosen for row in scores]
     assert only(found, metric="agreement", learner=CONSTANT).values.tolist() == agrees
+    own, alike = scores.log_softmax(-1), scores.mean(0).log_softmax(-1)
+    apart = (own.exp() * (own - alike)).sum(-1)
+    np.testing.assert_allclose(only(found, metric="KL", learner=CONSTANT).values, apart, rtol=1e-3, atol=1e-6)
     apart = [
         t.scores.double() @ torch.tensor([-1.0, 1.0], dtype=torch.float64) for t in (traces["zero"], traces["icl"])
     ]
