@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iclgd.metrics.estimates import intervals
-from iclgd.metrics.margins import effect, missed, recovered
+from iclgd.metrics.margins import effect, missed, over_draws, recovered, shares_over_draws, whole
 
 
 def test_recovery_is_one_for_the_effect_itself_and_scales_with_it():
@@ -60,22 +60,68 @@ def test_margins_do_not_know_what_all_labels_have_in_common():
     assert effect(base + np.array([1.0, 3.0]), base).tolist() == [[-1.0, 1.0]]
 
 
-# for one query
+# over draws
 
 
-@pytest.mark.parametrize(
-    "varies, least, most", [(0.0, 0.93, 0.98), (0.3, 0.89, 0.96), (0.6, 0.74, 0.86), (1.0, 0.45, 0.65)]
-)
-def test_intervals_cover_less_the_more_draws_differ_in_how_much_there_is_to_miss(varies, least, most):
-    """Half of an effect, and noise; the truth is ¼ + ¼ E[1/size²] (n − 1)/(n − 3), by the mean of inverse χ²."""
-    random, draws, queries, studies = np.random.default_rng(3), 5, 60, 500
-    truth = 0.25 + 0.25 * np.exp(2 * varies**2) * (queries - 1) / (queries - 3)
-    values = np.empty((draws, queries, studies))
-    for study in range(studies):
-        by_query = random.standard_normal((queries, 1)) * [1, -1]
-        for draw in range(draws):
-            wanted = np.exp(varies * random.standard_normal()) * by_query
-            found = 0.5 * wanted + 0.5 * random.standard_normal((queries, 1)) * [1, -1]
-            values[draw, :, study] = missed(found, wanted, centred=True)
-    _, low, high = intervals(values)
-    assert least <= float(((low <= truth) & (truth <= high)).mean()) <= most
+def drawn(random, draws: int, queries: int, varies: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A study of half of an effect, and noise; draws' effects differ in size. Missed, recovered, and of how much."""
+    by_query = random.standard_normal((queries, 1)) * [1, -1]
+    found = []
+    for _ in range(draws):
+        wanted = np.exp(varies * random.standard_normal()) * by_query
+        half = 0.5 * wanted + 0.5 * random.standard_normal((queries, 1)) * [1, -1]
+        found.append((missed(half, wanted, True), recovered(half, wanted, True), whole(wanted, True)))
+    return tuple(np.stack(part) for part in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("draws", [3, 5, 8])
+@pytest.mark.parametrize("varies, least", [(0.0, 0.93), (0.3, 0.93), (0.6, 0.9), (1.0, 0.84)])
+def test_intervals_over_draws_cover_a_share_whatever_there_is_to_have_a_share_of(draws, varies, least):
+    """Of the sum over draws: E Σ‖½ wanted − noise‖² / E Σ‖wanted‖² = ¼ + ¼ exp(−2 varies²), and ½."""
+    random, truths = np.random.default_rng(3), (0.25 + 0.25 * np.exp(-2 * varies**2), 0.5)
+    studies = [drawn(random, draws, 40, varies) for _ in range(500)]
+    for kind, truth in enumerate(truths):
+        values = np.stack([over_draws(one[kind][None], one[2][None])[0] for one in studies], -1)
+        _, low, high = intervals(values)
+        covered = float(((low <= truth) & (truth <= high)).mean())
+        assert least <= covered <= 0.985
+
+
+def test_draws_count_by_what_there_is_to_have_a_share_of():
+    random = np.random.default_rng(4)
+    sizes = np.array([0.1, 1.0, 5.0])[:, None, None]
+    wanted, found = sizes * random.standard_normal((3, 20, 2)), random.standard_normal((3, 20, 2))
+    shares = np.stack([recovered(f, w, False) for f, w in zip(found, wanted, strict=True)])
+    wholes = np.stack([whole(w, False) for w in wanted])
+    pooled = over_draws(shares[None], wholes[None])
+    assert pooled.mean() == pytest.approx((found * wanted).sum() / (wanted**2).sum(), rel=1e-12)
+    assert abs(pooled.mean() - shares.mean()) > 0.1
+    flat = recovered(found.reshape(60, 2), wanted.reshape(60, 2), False)  # one draw of all queries
+    assert pooled.ravel() == pytest.approx(flat, rel=1e-12)
+    twice = over_draws(np.stack([shares, 2 * shares], -1)[None], wholes[None])
+    assert twice[..., 1] == pytest.approx(2 * pooled, rel=1e-12)
+
+
+def test_tasks_have_shares_of_their_own_and_draws_without_one_are_left_out():
+    shares, wholes = np.array([[[0.2], [0.4], [np.nan]], [[1.0], [3.0], [2.0]]]), np.ones((2, 3, 1))
+    wholes[0, 1], wholes[1, 2] = 3, np.nan
+    found = over_draws(shares, wholes)
+    assert np.isnan(found[0, 2])
+    assert np.isnan(found[1, 2])
+    assert np.nanmean(found[0]) == pytest.approx((0.2 + 3 * 0.4) / 4)
+    assert np.nanmean(found[1]) == pytest.approx(2)
+    assert np.isnan(over_draws(shares, 0 * wholes)).all()
+
+
+def test_episodes_without_scores_are_nan_and_the_rest_is_pooled():
+    known = {("a", 0): 0.2, ("a", 1): 0.4, ("b", 1): 0.7}
+
+    def value(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
+        share = known.get((task, seed))
+        return None if share is None else (np.full(2, share), np.full(2, 1.0 + 2 * seed))
+
+    found = shares_over_draws(("a", "b"), (0, 1), value)
+    assert found.shape == (2, 2, 2)
+    assert found[0].mean() == pytest.approx((0.2 + 3 * 0.4) / 4)
+    assert np.isnan(found[1, 0]).all()
+    assert found[1, 1] == pytest.approx(0.7)

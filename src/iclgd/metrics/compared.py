@@ -4,13 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from iclgd.metrics.likeness import centred, centred_maps, cosine, sim_am, sim_am_delta, sim_aou, sim_aou_norm
-from iclgd.metrics.margins import effect, missed, recovered
+from iclgd.metrics.margins import Scores, effect, missed, recovered, whole
 from iclgd.metrics.prediction import agreement, batch_calibration, contextual_calibration, kl_divergence, right
 from iclgd.metrics.ranking import training_token_tau
 from iclgd.models.traces import Trace, Training
@@ -82,6 +81,7 @@ class Metric:
     contrast: bool = False  # asks what right and wrong labels make different
     of: Of = "update"
     aside: bool = False  # not in the first table, for want of room, but beside what is predicted
+    whole: Callable[[Compared], Tensor] | None = None  # by query, of a share: of what, so that draws count by how much
 
     @property
     def __wrapped__(self) -> Callable[[Compared], Tensor]:
@@ -100,9 +100,10 @@ def metric(
     contrast: bool = False,
     of: Of = "update",
     aside: bool = False,
+    whole: Callable[[Compared], Tensor] | None = None,
 ) -> Callable[[Callable[[Compared], Tensor]], Metric]:
     """Makes a function of `Compared` a metric; register it in `iclgd.metrics.METRICS`, or name its file."""
-    return lambda measure: Metric(measure, by, bounds, title, version, alone, contrast, of, aside)
+    return lambda measure: Metric(measure, by, bounds, title, version, alone, contrast, of, aside, whole)
 
 
 @metric("SimAOU")
@@ -211,22 +212,27 @@ def kl(seen: Compared) -> Tensor:
 ANY = (-float("inf"), float("inf"))
 
 
-@metric("margins missed", "query", (0, float("inf")))
+def _effects(seen: Compared) -> tuple[Scores, Scores]:
+    """What happened to the label margins: in the learner, and in reading."""
+    zero, icl, tuned = (trace.scores.double().cpu().numpy() for trace in (seen.zero, seen.icl, seen.tuned))
+    return effect(tuned, zero), effect(icl, zero)
+
+
+def _whole(centred: bool) -> Callable[[Compared], Tensor]:
+    return lambda seen: torch.from_numpy(whole(_effects(seen)[1], centred))
+
+
+@metric("margins missed", "query", (0, float("inf")), version=2, whole=_whole(centred=True))
 def margins_missed(seen: Compared) -> Tensor:
     """Of reading's effect on the label margins beyond the shift that queries share: 0 is reading, 1 doing nothing."""
-    return _of_margins(seen, missed, centred=True)
+    return torch.from_numpy(missed(*_effects(seen), centred=True))
 
 
-@metric("margins recovered", "query", ANY)
+@metric("margins recovered", "query", ANY, version=2, whole=_whole(centred=False))
 def margins_recovered(seen: Compared) -> Tensor:
-    return _of_margins(seen, recovered, centred=False)
+    return torch.from_numpy(recovered(*_effects(seen), centred=False))
 
 
-@metric("without the mean shift", "query", ANY)
+@metric("without the mean shift", "query", ANY, version=2, whole=_whole(centred=True))
 def margins_recovered_centred(seen: Compared) -> Tensor:
-    return _of_margins(seen, recovered, centred=True)
-
-
-def _of_margins(seen: Compared, share: Callable[[np.ndarray, np.ndarray, bool], np.ndarray], centred: bool) -> Tensor:
-    zero, icl, tuned = (trace.scores.double().cpu().numpy() for trace in (seen.zero, seen.icl, seen.tuned))
-    return torch.from_numpy(share(effect(tuned, zero), effect(icl, zero), centred))
+    return torch.from_numpy(recovered(*_effects(seen), centred=True))

@@ -25,9 +25,8 @@ def recovered(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
     for nothing. A value for each query, whose mean is that ratio: each query enters by its first-order effect on it
     (Taylor linearisation, Woodruff 1971), so that the values' spread is the ratio's.
     """
-    if centred:
-        found, wanted = found - found.mean(0), _beyond_the_mean(wanted)
-    return _ratio((found * wanted).sum(-1), (wanted * wanted).sum(-1))
+    found = found - found.mean(0) if centred else found
+    return _ratio((found * _told(wanted, centred)).sum(-1), whole(wanted, centred))
 
 
 def missed(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
@@ -35,14 +34,53 @@ def missed(found: Scores, wanted: Scores, centred: bool) -> np.ndarray:
 
     A distance, which ``recovered`` is not: an effect ten times as large recovers 10, and misses 81. By query, and
     ``centred``, as there.
-
-    A mean over draws is one of ratios, with a long tail where wanted is small in some draws. Simulated coverage of its
-    95% interval over three or five draws is 95% where the sizes of wanted are alike, 92 to 94% where they vary by a
-    factor of 1.35 (the standard deviation of their logarithm is .3), 80% at 1.8, 55% at 2.7.
     """
-    if centred:
-        found, wanted = found - found.mean(0), _beyond_the_mean(wanted)
-    return _ratio(((found - wanted) ** 2).sum(-1), (wanted * wanted).sum(-1))
+    found = found - found.mean(0) if centred else found
+    return _ratio(((found - _told(wanted, centred)) ** 2).sum(-1), whole(wanted, centred))
+
+
+def whole(wanted: Scores, centred: bool) -> np.ndarray:
+    """‖wanted‖² by query: what a share of an effect is a share of."""
+    return (_told(wanted, centred) ** 2).sum(-1)
+
+
+def over_draws(shares: np.ndarray, wholes: np.ndarray) -> np.ndarray:
+    """Values whose mean over the draws of a task is Σ part / Σ whole over all of them; (task, seed, query, …) each.
+
+    ``shares`` have the share of a draw as their mean over its queries, as ``recovered`` and ``missed`` give them, and
+    ``wholes`` what it is a share of; a last axis more, as of layers, may be in the first alone. The mean of the draws'
+    own shares has a long tail where there is little to miss in some draws: where sizes of effects vary by a factor of
+    1.8 (the standard deviation of their logarithm is .6), its 95% interval over five draws covers 76%, and 52% at 2.7.
+    Of the ratio of sums it covers 92 to 96% (``missed``), 85 to 97% (``recovered``), and is narrower. Linearised as a
+    draw's own ratio is; draws and queries whose share is not known are left out.
+    """
+    wholes = wholes.reshape(*wholes.shape, *[1] * (shares.ndim - wholes.ndim))
+    known = np.isfinite(shares) & np.isfinite(wholes)
+    shares, wholes = np.where(known, shares, 0), np.where(known, wholes, 0)
+    some = np.maximum(known.sum(2, keepdims=True), 1)
+    share, whole = (x.sum(2, keepdims=True) / some for x in (shares, wholes))
+    part = whole * shares - share * (whole - wholes)  # back from the values of ``_ratio``
+    some = np.maximum(known.sum((1, 2), keepdims=True), 1)
+    part_mean, whole_mean = (np.where(known, x, 0).sum((1, 2), keepdims=True) / some for x in (part, wholes))
+    with np.errstate(invalid="ignore", divide="ignore"):  # no whole: no share
+        ratio = part_mean / whole_mean
+        return np.where(known, ratio + (part - ratio * wholes) / whole_mean, np.nan)
+
+
+def shares_over_draws(
+    tasks: Sequence[str], seeds: Sequence[int], value: Callable[[str, int], tuple[np.ndarray, np.ndarray] | None]
+) -> np.ndarray:
+    """The same of every episode's shares, and of what they are shares of."""
+    found = {(task, seed): value(task, seed) for task in tasks for seed in seeds}
+
+    def one_of(place: int) -> np.ndarray:
+        return over_episodes(tasks, seeds, lambda *episode: both[place] if (both := found[episode]) else None)
+
+    return over_draws(one_of(0), one_of(1))
+
+
+def _told(wanted: Scores, centred: bool) -> Scores:
+    return _beyond_the_mean(wanted) if centred else wanted
 
 
 def _beyond_the_mean(wanted: Scores) -> Scores:

@@ -7,10 +7,13 @@ import numpy as np
 from planted_compare import QUERIES, likeness
 
 from iclgd.lab import Cell
-from iclgd.labs.compare.spec import CONSTANT
+from iclgd.labs.compare.spec import CONSTANT, WHOLE
 from iclgd.results import Array, array
 
 LEVEL = {"gd 0.01": 0.1, "gd 0.1": 0.2, "lcgd 0.01": 0.3, "lcgd 0.1": 0.4}
+
+
+WHOLES = (1.0, 2.0, 9.0, 9.0, 9.0)  # what a draw's margins missed are a share of: the last draw counts most
 
 
 TASKS = {"sentiment": 0.0, "kinds": 0.2}
@@ -53,6 +56,7 @@ def plant(cell: Cell, random: np.random.Generator) -> list[Array]:
         found += [
             right(0.6, metric="agreement", learner=CONSTANT),
             missed(2.0, metric="margins-missed", learner=CONSTANT),
+            array(np.full(QUERIES, WHOLES[seed]), "query", quantity=WHOLE.format("margins-missed"), learner="icl"),
         ]
         return [*found, same(0.5, metric="SimAOU", learner="icl", floor="other precision")]
     level, first = LEVEL[str(cell.labels["learner"])], cell.labels["init"] == "trained"

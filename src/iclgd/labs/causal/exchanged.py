@@ -6,8 +6,7 @@ import numpy as np
 
 from iclgd.labs.causal.heads import beside_reading, carried_together, ranks
 from iclgd.labs.causal.tables import shown
-from iclgd.labs.causal.view import CORRELATION, HeadRuns, View, mean, shares_of
-from iclgd.metrics.margins import over_episodes
+from iclgd.labs.causal.view import CORRELATION, HeadRuns, View, mean
 from iclgd.report.page import Entry, Table
 
 
@@ -25,21 +24,13 @@ class Exchanged:
             return self.view.head_runs(task, seed, self.rate)
         return self.view.exchanged_runs(task, seed, self.rate, self.source, self.into)
 
-    def single(self) -> np.ndarray:
-        """What each head carries of the way: (task, seed, layer, head)."""
-        return over_episodes(self.view.spec.task, self.view.spec.seeds, lambda *place: shares_of(self.runs(*place)))
-
     def row(self) -> list[Entry] | None:
-        single = self.single()
+        single = self.view.single_heads(self.runs)
         if not np.isfinite(single).any():
             return None
-        means = np.nanmean(single, (0, 1))
+        means = np.nanmean(single, (0, 1, 2))
         layer, head = divmod(int(means.argmax()), means.shape[1])
-        carries = [
-            single[:, :, layer, [head]],
-            single.sum((-2, -1))[..., None],
-            carried_together(self.view, self.runs),
-        ]
+        carries = [single[..., layer, head], single.sum((-2, -1)), carried_together(self.view, self.runs)]
         like: list[Entry] = [""]
         if self.rate is not None:
             like = [shown(mean(beside_reading(self.view, self.runs, ranks), CORRELATION))]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,12 @@ from scipy import stats
 
 from iclgd.labs.causal.beside import Beside
 from iclgd.labs.causal.tables import NULLS, shown
-from iclgd.labs.causal.view import CORRELATION, HeadRuns, View, mean, shares_of
-from iclgd.metrics.margins import over_episodes
+from iclgd.labs.causal.view import CORRELATION, Runs, View, mean, shares_of, way_of
+from iclgd.metrics.margins import over_episodes, shares_over_draws
 from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
 
 Shares = np.ndarray  # (layer, head)
-Runs = Callable[[str, int], HeadRuns | None]  # by task and seed
 CHOSEN_ON, MEASURED_ON = slice(0, None, 2), slice(1, None, 2)  # queries
 
 
@@ -76,13 +75,11 @@ class Heads:
         """The heads that carry most of training's effect, in the mean over episodes, with reading's beside."""
         rows: list[list[Entry]] = []
         for rate in self.view.spec.rates:
-            episodes = [(task, seed) for task in self.view.spec.task for seed in self.view.spec.seeds]
             which: tuple[dict[str, Any], ...] = ({"rate": rate}, {"rate": rate, "of": "icl"}, {})
-            three = [[shares_of(self.view.head_runs(*place, **one)) for one in which] for place in episodes]
-            known = [one for one in three if all(part is not None for part in one)]
-            if not known:
+            three = [self.view.single_heads(partial(self.view.head_runs, **one)) for one in which]
+            if not all(np.isfinite(one).any() for one in three):
                 continue
-            own, of_reading, reading = (np.mean([one[i] for one in known], 0) for i in range(3))  # type: ignore[arg-type]  # none is None
+            own, of_reading, reading = (np.nanmean(one, (0, 1, 2)) for one in three)
             for place in np.argsort(-own.ravel())[: self.view.spec.heads]:
                 at = divmod(int(place), own.shape[1])
                 numbers = [Number(float(shares[at])) for shares in (own, of_reading, reading)]
@@ -118,14 +115,15 @@ def beside_reading(view: View, runs: Runs, value: Callable[[Shares, Shares], flo
 def carried_together(view: View, runs: Runs) -> np.ndarray:
     """The sum of the single shares of the foremost heads, chosen on every other query and measured on the rest."""
 
-    def of_episode(task: str, seed: int) -> np.ndarray | None:
+    def of_episode(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
         found = runs(task, seed)
         chosen, measured = (shares_of(found, queries) for queries in (CHOSEN_ON, MEASURED_ON))
-        if chosen is None or measured is None:
+        if found is None or chosen is None or measured is None:
             return None
-        return np.array([measured[foremost(chosen, view.spec.heads)].sum()])
+        carried = measured[foremost(chosen, view.spec.heads)].sum(keepdims=True)
+        return carried, way_of(found, MEASURED_ON)
 
-    return over_episodes(view.spec.task, view.spec.seeds, of_episode)
+    return shares_over_draws(view.spec.task, view.spec.seeds, of_episode)
 
 
 def foremost(shares: Shares, count: int) -> np.ndarray:

@@ -97,10 +97,10 @@ def _along(view: View, init: str, rate: float, source: str, of: str, null: str |
 def heads(view: View) -> Table:
     """The heads that carry most of reading's effect into the zero-shot run, with their scores, in the mean."""
     episodes = [(task, seed) for task in view.spec.task for seed in view.spec.seeds]
-    found = [one for one in (view.head_shares(*place) for place in episodes) if one is not None]
-    if not found:
+    found = view.single_heads(view.head_runs)
+    if not np.isfinite(found).any():
         return Table(["head"], [])
-    carried = np.mean(found, 0)
+    carried = np.nanmean(found, (0, 1, 2))
     known = {
         name: np.mean(one, 0)
         for name in SCORES

@@ -1,5 +1,6 @@
 """The cells of a study brought together: shares of an effect, by layer, by head, and without some heads."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +10,7 @@ from scipy import stats
 
 from iclgd.labs.causal.spec import CausalSpec
 from iclgd.metrics.estimates import Estimate, estimate, estimates, share
-from iclgd.metrics.margins import Scores, effect, over_episodes, recovered
+from iclgd.metrics.margins import Scores, effect, over_episodes, recovered, shares_over_draws, whole
 from iclgd.study import Study
 
 PLACE = ("quantity", "init", "task", "seed", "part", "rate", "run", "source", "into", "site", "null", "layers")
@@ -18,6 +19,7 @@ SCORES = ("function vector", "induction", "dual step")
 ALL = slice(None)  # queries
 Heads = frozenset[tuple[int, int]]  # (layer, head)
 HeadRuns = tuple[np.ndarray, Scores, Scores]
+Runs = Callable[[str, int], HeadRuns | None]  # by task and seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,17 +65,19 @@ class View:
         With ``layers="all"`` there is no last axis.
         """
 
-        def value(task: str, seed: int) -> np.ndarray | None:
+        def value(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
             place = {"init": init, "task": task, "seed": seed, "part": "swaps", "rate": rate}
             found = self.scores(**place, source=source, into=into, **labels)
             base, end = (self.scores(**place, run=name) for name in (into, of or source))
             if found is None or base is None or end is None:
                 return None
+            wanted = effect(end, base)
             if found.ndim == 2:
-                return recovered(effect(found, base), effect(end, base), centred)
-            return np.stack([recovered(effect(one, base), effect(end, base), centred) for one in found], -1)
+                return recovered(effect(found, base), wanted, centred), whole(wanted, centred)
+            by_layer = [recovered(effect(one, base), wanted, centred) for one in found]
+            return np.stack(by_layer, -1), whole(wanted, centred)
 
-        return over_episodes(self.spec.task, self.spec.seeds, value)
+        return shares_over_draws(self.spec.task, self.spec.seeds, value)
 
     # heads
 
@@ -109,6 +113,16 @@ class View:
         """How much of reading's effect each head carries into the zero-shot run: (layer, head)."""
         return shares_of(self.head_runs(task, seed))
 
+    def single_heads(self, runs: Runs) -> np.ndarray:
+        """What every single head carries of the way from one run to another: (task, seed, 1, layer, head)."""
+
+        def value(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
+            found = runs(task, seed)
+            carried = shares_of(found)
+            return None if found is None or carried is None else (carried[None], way_of(found))
+
+        return shares_over_draws(self.spec.task, self.spec.seeds, value)
+
     def head_scores(self, task: str, seed: int, score: str) -> np.ndarray | None:
         return self._of_heads(task, seed, quantity="head score", score=score)
 
@@ -125,16 +139,18 @@ class View:
 
     def left(self, score: str, draw: int | None = None) -> np.ndarray:
         """What is left of reading's effect without a set of heads: (task, seed, query)."""
+        return shares_over_draws(
+            self.spec.task, self.spec.seeds, lambda task, seed: self._left(task, seed, score, draw)
+        )
 
-        def value(task: str, seed: int) -> np.ndarray | None:
-            pairs: list[dict[str, Any]] = [{}, {"score": score, "draw": draw}]
-            zero, zero_left = (self._of_heads(task, seed, quantity="scores", run="zero-shot", **one) for one in pairs)
-            icl, icl_left = (self._of_heads(task, seed, quantity="scores", run="icl", **one) for one in pairs)
-            if zero is None or icl is None or zero_left is None or icl_left is None:
-                return None
-            return recovered(effect(icl_left, zero_left), effect(icl, zero), False)
-
-        return over_episodes(self.spec.task, self.spec.seeds, value)
+    def _left(self, task: str, seed: int, score: str, draw: int | None) -> tuple[np.ndarray, np.ndarray] | None:
+        pairs: list[dict[str, Any]] = [{}, {"score": score, "draw": draw}]
+        zero, zero_left = (self._of_heads(task, seed, quantity="scores", run="zero-shot", **one) for one in pairs)
+        icl, icl_left = (self._of_heads(task, seed, quantity="scores", run="icl", **one) for one in pairs)
+        if zero is None or icl is None or zero_left is None or icl_left is None:
+            return None
+        wanted = effect(icl, zero)
+        return recovered(effect(icl_left, zero_left), wanted, False), whole(wanted, False)
 
     def random_left(self, score: str) -> np.ndarray:
         """The same of every random set beside it: (set, task, seed, query)."""
@@ -152,9 +168,13 @@ class View:
 
     def as_damaging(self, score: str) -> float:
         """The share of random sets, over all episodes, that leave no more than the foremost heads do."""
-        top, random = (np.nanmean(one, -1) for one in (self.left(score), self.random_left(score)))
-        known = np.isfinite(top)
-        return float((random <= top)[:, known].mean())
+        found = []
+        for task in self.spec.task:
+            for seed in self.spec.seeds:
+                top, *random = (self._left(task, seed, score, draw) for draw in (None, *range(self.spec.sets)))
+                if top is not None and np.isfinite(top[0]).all():
+                    found += [one[0].mean() <= top[0].mean() for one in random if one is not None]
+        return float(np.mean(found)) if found else NAN
 
     def random_sets(self, score: str) -> list[list[Heads]]:
         """Of every episode the random sets of heads beside this score's."""
@@ -178,8 +198,14 @@ def shares_of(runs: HeadRuns | None, queries: slice = ALL) -> np.ndarray | None:
         return None
     found, base, end = runs
     wanted, moved = effect(end, base)[queries], effect(found, base)[:, :, queries]
-    whole = (wanted * wanted).sum()
-    return (moved * wanted).sum((-2, -1)) / whole if whole > 0 else np.full(found.shape[:2], NAN)
+    size = whole(wanted, False).sum()
+    return (moved * wanted).sum((-2, -1)) / size if size > 0 else np.full(found.shape[:2], NAN)
+
+
+def way_of(runs: HeadRuns, queries: slice = ALL) -> np.ndarray:
+    """What these are shares of, as one number."""
+    _, base, end = runs
+    return whole(effect(end, base)[queries], False).mean(keepdims=True)
 
 
 NAN = float("nan")

@@ -10,7 +10,7 @@ from iclgd.ahead import Wanted, portions, train_ahead
 from iclgd.bench import WRONG, Bench, Run, measured
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
-from iclgd.labs.compare.spec import CONSTANT, CompareCell
+from iclgd.labs.compare.spec import CONSTANT, WHOLE, CompareCell
 from iclgd.learners.prompted import InContext
 from iclgd.looked import looked, looked_after
 from iclgd.metrics.compared import Compared, Metric, am_delta
@@ -122,6 +122,9 @@ def _prompted(spec: CompareCell, bench: Bench) -> Result:
             elif metric.of == "trace" and name == "zero-shot":  # likeness before any training
                 arrays.append(_array(metric, bench.compared(zero), metric=kind, learner=name))
     arrays += _constant(spec, bench)
+    for kind, metric in metrics_of(spec).items():
+        if metric.whole is not None:
+            arrays.append(array(metric.whole(bench.compared(icl)), "query", quantity=WHOLE.format(kind), learner="icl"))
     if spec.contrast:
         arrays += _read_wrong(spec, bench)
     facts = bench.facts()

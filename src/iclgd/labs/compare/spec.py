@@ -20,6 +20,7 @@ USUAL_NULLS = (
     *("two-wrongs", "other-demos", "other-task", "other-task:task=kinds"),
 )
 CONSTANT = "one answer for all queries"  # in a learner's place: reading's answers, their mean over the queries
+WHOLE = "whole of {}"  # a quantity: what a metric that is a share is a share of
 ENOUGH = 8  # learners and rates of one draw fill a pass: its cells need no other draw's beside them
 Position = Literal["prompt", "label"]
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from iclgd.labs.compare.spec import CompareSpec
+from iclgd.labs.compare.spec import WHOLE, CompareSpec
 from iclgd.metrics import METRICS
 from iclgd.metrics.compared import Metric
 from iclgd.metrics.differences import Count, Difference, benjamini_hochberg, count, differences, recall_over_base
 from iclgd.metrics.estimates import Bounds, Estimate, estimates, intervals, shares
+from iclgd.metrics.margins import over_draws
 from iclgd.nulls import NULLS
 from iclgd.report.numbers import Number
 from iclgd.results import Array
@@ -105,7 +106,20 @@ class Comparison:
         """Numbers over (task, seed, query[, layer]), nan where a seed or a query is not there; empty where none is.
 
         A seed is the same one in every task and for every learner; tasks with fewer queries are filled up with nan.
+        Of shares, draws count by how much there is to have a share of (`margins.over_draws`).
         """
+        values = self._stacked(tasks, position, labels)
+        metric = self._metric(labels)
+        if metric is None or metric.whole is None or not values.size:
+            return values
+        place = {"init": labels["init"], "learner": "icl", "quantity": WHOLE.format(labels["metric"])}
+        wholes = self._stacked(tasks, None, place)
+        if not wholes.size:  # the cell that has them is not there
+            return np.empty((0, 0, 0))
+        width = max(values.shape[2], wholes.shape[2])
+        return over_draws(_padded(values, width), _padded(wholes, width))
+
+    def _stacked(self, tasks: Sequence[str], position: str | None, labels: Labels) -> Values:
         found = [self.arrays(task=task, **labels) for task in tasks]
         picked = [{seed: _at(one, position).astype(float) for seed, one in arrays.items()} for arrays in found]
         shapes = [array.shape for arrays in picked for array in arrays.values()]
@@ -232,10 +246,13 @@ def _at(one: Array, position: str | None) -> np.ndarray:
 def _side_by_side(blocks: Sequence[np.ndarray]) -> np.ndarray:
     """Columns of (task, seed, query, column) arrays in one; nan where one has fewer queries."""
     width = max(one.shape[2] for one in blocks)
-    if all(one.shape[2] == width for one in blocks):
-        return np.concatenate(blocks, -1)
-    short = [np.pad(one, ((0, 0), (0, 0), (0, width - one.shape[2]), (0, 0)), constant_values=NAN) for one in blocks]
-    return np.concatenate(short, -1)
+    return np.concatenate([_padded(one, width) for one in blocks], -1)
+
+
+def _padded(values: Values, width: int) -> Values:
+    """With as many queries, those that are not there nan."""
+    missing = [(0, width - size if axis == 2 else 0) for axis, size in enumerate(values.shape)]
+    return np.pad(values, missing, constant_values=NAN) if values.shape[2] < width else values
 
 
 def _flat(values: Values) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from iclgd.labs.implicit.alike import SIDES
 from iclgd.labs.implicit.spec import ImplicitSpec
 from iclgd.metrics.estimates import COSINE, Estimate, estimate, share
-from iclgd.metrics.margins import Scores, effect, missed, over_episodes, recovered
+from iclgd.metrics.margins import Scores, effect, missed, over_episodes, recovered, shares_over_draws, whole
 from iclgd.report.numbers import Number
 from iclgd.study import Study
 
@@ -76,8 +76,8 @@ class View:
         far: dict[float, float] = {}
         for rate in self.spec.rates:
             gd: dict[str, Any] = {"patch": "gd", "rate": rate, "demos": "right"}
-            found = self._of_effect(missed, True, init, task, seed, asked="calibration", **gd)
-            if found is not None and np.isfinite(found).all():
+            effects = self._effects(init, task, seed, "calibration", **gd)
+            if effects is not None and np.isfinite(found := missed(*effects, centred=True)).all():
                 far[rate] = float(found.mean())
         return min(far, key=lambda rate: far[rate], default=None)
 
@@ -105,36 +105,41 @@ class View:
         return over_episodes(self.spec.task, self.spec.seeds, value)
 
     def recovery(self, init: str, centred: bool, asked: str = "held", **labels: Any) -> Values:
-        """How much of reading's effect on the label margins a patch (or training) brings back."""
+        """How much of reading's effect on the label margins a patch (or training) brings back: of all draws' effect."""
+        return self._shares(recovered, centred, init, asked, labels)
 
-        return self.values(lambda task, seed: self._of_effect(recovered, centred, init, task, seed, asked, **labels))
-
-    def missing(self, init: str, centred: bool = True, **labels: Any) -> Values:
+    def missing(self, init: str, centred: bool = True, asked: str = "held", **labels: Any) -> Values:
         """How much of it a patch (or training) misses, without the mean shift or with it."""
-        return self.values(lambda task, seed: self._of_effect(missed, centred, init, task, seed, **labels))
+        return self._shares(missed, centred, init, asked, labels)
 
-    def _of_effect(
-        self, measure: Measure, centred: bool, init: str, task: str, seed: int, asked: str = "held", **labels: Any
-    ) -> np.ndarray | None:
-        """What is found of reading's effect on the label margins in one episode."""
+    def _shares(self, measure: Measure, centred: bool, init: str, asked: str, labels: dict[str, Any]) -> Values:
+        def value(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
+            found = self._effects(init, task, seed, asked, **labels)
+            return None if found is None else (measure(*found, centred), whole(found[1], centred))
+
+        return shares_over_draws(self.spec.task, self.spec.seeds, value)
+
+    def _effects(self, init: str, task: str, seed: int, asked: str, **labels: Any) -> tuple[Scores, Scores] | None:
+        """The effect of a patch (or training) on the label margins in one episode, and reading's."""
         place = (init, task, seed)
         zero, icl = (self.scores(*place, asked=asked, patch=name) for name in ("zero-shot", "icl"))
         found = self.scores(*place, asked=asked, **labels)
         if zero is None or icl is None or found is None:
             return None
-        return measure(effect(found, zero), effect(icl, zero), centred)
+        return effect(found, zero), effect(icl, zero)
 
     def label_recovery(self, init: str, centred: bool, right: dict[str, Any], wrong: dict[str, Any]) -> Values:
         """The same of what labels change: right minus wrong ones, in the patch and in reading."""
 
-        def value(task: str, seed: int) -> np.ndarray | None:
+        def value(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
             names = ({"patch": "icl"}, {"patch": "icl, wrong labels"}, right, wrong)
             icl, icl_wrong, one, two = (self.scores(init, task, seed, **name) for name in names)
             if icl is None or icl_wrong is None or one is None or two is None:
                 return None
-            return recovered(effect(one, two), effect(icl, icl_wrong), centred)
+            wanted = effect(icl, icl_wrong)
+            return recovered(effect(one, two), wanted, centred), whole(wanted, centred)
 
-        return self.values(value)
+        return shares_over_draws(self.spec.task, self.spec.seeds, value)
 
     def right(self, init: str, **labels: Any) -> Values:
         """1 where the answer is right, 0 where it is wrong."""
