@@ -18,7 +18,6 @@ from iclgd.errors import Refusal
 from iclgd.learners.course import Batch, Gradients, Step
 from iclgd.learners.descent import GradientDescent
 from iclgd.models.layout import Layout
-from iclgd.models.split import multiplied
 from iclgd.models.subject import Subject
 from iclgd.prompts import Demo, Ids
 
@@ -156,18 +155,17 @@ def _products(
 ) -> tuple[Float[Tensor, " row"], Float[Tensor, "row dim"]]:
     """The same where logits are a product and nothing else: two products a part, and logits in one place throughout."""
     losses, slopes = normed.new_empty(len(normed)), torch.empty_like(normed)
-    unembedding = multiplied(matrix)
     place = normed.new_empty(min(room, len(normed)), len(matrix))
     for first in range(0, len(normed), room):
         part = slice(first, first + room)
         targets = wanted[part, None]
-        logits = unembedding.right(normed[part], out=place[: len(targets)])
+        logits = torch.mm(normed[part], matrix.T, out=place[: len(targets)])
         top, right = logits.amax(1, keepdim=True), logits.gather(1, targets)
         total = logits.sub_(top).exp_().sum(1, keepdim=True)
         losses[part] = (total.log() + top - right)[:, 0]
         share = shares[part, None].to(logits)
         logits.mul_(share / total).scatter_add_(1, targets, -share)
-        unembedding.left(logits, out=slopes[part])
+        torch.mm(logits, matrix, out=slopes[part])
     return losses, slopes
 
 
