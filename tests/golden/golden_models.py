@@ -38,6 +38,7 @@ def little_tasks() -> Iterator[tuple[Path, Path]]:
 OLD_NAMES = {"SimAM_delta": "SimAM_Δ", "tau": "τ", "alpha": "α", "loss": "losses", "gradient norm": "gradients"}
 NEW = {"accuracy", "calibrated", "contextual", "agreement", "KL", "Rec2FTP", "SimBlock", "label-share", "weight change"}
 NEW |= {"margins-missed", "margins-recovered", "margins-recovered-centred"}
+NEW |= {f"whole of {name}" for name in ("margins-missed", "margins-recovered", "margins-recovered-centred")}
 NEW |= {"attention", "contribution", "own attention"}  # what a page lets people look at
 OLD_NULLS = {"other-query": "other query", "shuffled-labels": "shuffled labels"}
 
