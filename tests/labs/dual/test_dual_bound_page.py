@@ -98,6 +98,14 @@ def test_the_figure_has_bound_and_gap_of_both_splits() -> None:
     assert [line.get_ydata().tolist() for line in right.lines] == [[2, 3], [0, -0.5]]
     assert [text.get_text() for text in left.get_figure().legends[0].get_texts()] == ["bound", "measured gap"]
     assert left.lines[0].get_xdata().tolist() == [1, 2]
+    for axes in (left, right):
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "2"]
+
+
+def test_the_figure_of_both_splits_stands_with_the_first() -> None:
+    own, best = page(study()).sections
+    assert own.figure is not None
+    assert best.figure is None
 
 
 def test_the_picture_has_bound_and_gap_of_both_splits_with_their_range_over_heads() -> None:

@@ -10,6 +10,7 @@ from planted_dual import facts, row, study_of
 from charted import charted, limits
 from iclgd.lab import Cell
 from iclgd.labs.dual import check_page
+from iclgd.labs.dual.check_figures import DRAWN
 from iclgd.labs.dual.check_page import Heads, page
 from iclgd.labs.dual.spec import CheckSpec
 from iclgd.results import Result, array
@@ -117,6 +118,18 @@ def test_the_charts_have_every_head_every_demonstration_and_the_errors_of_random
     assert limits(errors, "name")[("own keys",)] == [[0.5, 0.25], [4.5, 2.25]]
 
 
+def test_the_picture_has_by_layer_what_the_answer_says_of_the_step() -> None:
+    picture = page(study()).picture
+    assert picture.data["points"] == [0, 1]
+    assert charted(picture, "name") == {
+        ("share",): [0.3, 0.7],
+        ("flipped cosine",): [0.9, 0.9],
+        ("same step",): [0.6, 0.6],
+        ("label words",): pytest.approx([(0.2 + 5 * 0.4) / 6] * 2, abs=1e-5),  # steps of length 1 and 5
+    }
+    assert ("same step",) not in charted(page(study(queries=1)).picture, "name")  # there is no other query
+
+
 def test_layers_and_heads_have_their_rows() -> None:
     shown = page(study())
     layers, heads = shown.table("By layer"), shown.table("By head")
@@ -152,9 +165,10 @@ def test_demonstrations_are_weighted_by_the_length_of_the_step() -> None:
 
 
 def test_thirds_of_the_layers_are_the_first_and_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    four = torch.tensor([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6]], dtype=torch.float64)
-    monkeypatch.setattr(Heads, "weighted", lambda _self, _name: four)
-    assert row(check_page.by_demo(Heads(study())), "1")[2:5] == [".250", ".150", ".350"]
+    """A third of five layers is two."""
+    five = torch.tensor([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6], [0.5, 0.5]], dtype=torch.float64)
+    monkeypatch.setattr(Heads, "weighted", lambda _self, _name: five)
+    assert row(check_page.by_demo(Heads(study())), "1")[2:5] == [".300", ".150", ".450"]
 
 
 def test_kernels_are_counted() -> None:
@@ -207,6 +221,16 @@ def test_figures_show_the_quantities_that_they_name() -> None:
     (curves,) = [axes for axes in drawings["parts"].figure.axes if axes.lines]
     assert [line.get_label() for line in curves.lines] == ["own keys", "keys moved"]
     assert curves.lines[0].get_xydata().tolist() == [[16, 2.5], [64, 1.25]]
+
+
+def test_maps_count_layers_and_heads_in_whole_numbers() -> None:
+    figure = page(study()).drawings["heads"].figure
+    maps = [axes for axes in figure.axes if axes.images and axes.get_xlabel() == "head"]
+    assert len(maps) == len(DRAWN)
+    for axes in maps:
+        for axis, count in ((axes.xaxis, 3), (axes.yaxis, 2)):
+            shown = [tick for tick in axis.get_ticklocs() if -0.5 <= tick <= count - 0.5]
+            assert shown == list(range(count))
 
 
 def test_what_the_terminal_shows_fits_a_hundred_columns() -> None:

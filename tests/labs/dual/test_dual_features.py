@@ -20,6 +20,8 @@ from iclgd.labs.dual.features import (
     own_points,
     points,
     random_scores,
+    taylor,
+    taylor_terms,
     with_query,
     writable,
 )
@@ -145,6 +147,17 @@ def test_points_keep_short_differences_of_keys_and_shrink_long_ones() -> None:
     assert (flat[1:, 0] == 0).all()
 
 
+def test_points_of_several_heads_are_those_of_each_head() -> None:
+    """Keys are shrunk by the longest of their own head, measured over its coordinates."""
+    keys = torch.stack([drawn(12, 4, 3), drawn(13, 4, 3) * 100])
+    scores = drawn(14, 2, 4)
+    at, middle = points(scores, keys)
+    for head in range(2):
+        alone, its_middle = points(scores[head], keys[head])
+        assert torch.allclose(at[head], alone, rtol=1e-14)
+        assert float(middle[head]) == float(its_middle)
+
+
 def test_a_head_can_be_written_down_until_its_largest_weight_leaves_a_double() -> None:
     """‖q‖²/2 + ‖k‖²/2 − max k·q may be 600; the longest key counts, not the first."""
     query = torch.tensor([0.0, 0.0], dtype=torch.float64)
@@ -154,6 +167,20 @@ def test_a_head_can_be_written_down_until_its_largest_weight_leaves_a_double() -
     near = torch.tensor([[40.0, 0.0]], dtype=torch.float64)
     assert bool(writable(own_points(near[0], near)))  # as long as they like, where they point the same way
     assert not bool(writable(own_points(-near[0], near)))
+
+
+def test_taylor_features_are_products_of_powers_over_roots_of_factorials() -> None:
+    """1, x, x²/√2 of x = 2 and y = −3, the powers of the last coordinate running fastest."""
+    x, y = torch.tensor([1, 2, 4 / 2**0.5]).double(), torch.tensor([1, -3, 9 / 2**0.5]).double()
+    found = taylor(torch.tensor([[2.0, -3.0]]).double(), 3)
+    assert torch.allclose(found[0], torch.outer(x, y).flatten())
+
+
+def test_products_of_enough_taylor_features_are_the_kernel() -> None:
+    at = drawn(15, 5, 2)
+    products = at @ at.T
+    phi = taylor(at, taylor_terms(float(products.abs().max())))
+    assert torch.allclose(phi @ phi.T, torch.exp(products), rtol=1e-13)
 
 
 def test_random_features_have_the_formula_of_the_performer() -> None:

@@ -170,6 +170,7 @@ def test_participation_counts_directions(rows: int, dim: int) -> None:
     found[1, 0, 0], found[1, 1, 1] = 2.0, 1.0  # λ = 4 and 1: 25/17
     assert participation(found).tolist() == pytest.approx([3, 25 / 17])
     assert participation(found * 1e30).tolist() == pytest.approx([3, 25 / 17])
+    assert float(participation(found[1])) == pytest.approx(25 / 17)  # rows of their own
 
 
 def test_keeping_heads_changes_no_number() -> None:

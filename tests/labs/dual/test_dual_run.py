@@ -57,6 +57,8 @@ def test_a_cell_of_check_is_the_analysis_of_its_query(task: str, tmp_path: Path,
             (one,) = study.arrays(query=query, quantity=field.name)
             assert np.array_equal(one.values, getattr(found, field.name), equal_nan=True), field.name
             assert len(one.axes) == one.values.ndim
+            if "size" in one.axes:
+                assert one.coordinates["size"] == (16, 64, 256, 1024)
         flipped = flip_effect(subject, prompts, prompts.queries[query])
         assert np.array_equal(study.arrays(query=query, quantity="flipped_change")[0].values, flipped.change)
         assert np.array_equal(study.arrays(query=query, quantity="flipped_cosine")[0].values, flipped.cosine)
@@ -266,6 +268,19 @@ def test_arms_of_a_language_share_its_words(tmp_path: Path, monkeypatch: pytest.
     constants = study.stack("seed", [0, 1], quantity="reference", learner="best constant")
     assert np.allclose(constants, 1, atol=0.1)  # half of the words are members, labels ±1
     assert study.fresh == 4
+
+
+def test_signs_are_drawn_for_a_language_and_not_where_every_episode_has_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Prepared:
+        def tasks(self, demos: int, signs: bool) -> Any:
+            return [(demos, signs)]
+
+    monkeypatch.setattr(training, "prepare", lambda _data: Prepared())
+    cells = TrainSpec(languages="a*bc*,random", arms="plain", seeds=1).cells()
+    found = {cell.labels["task"]: tuple(training.source_of(cell.spec, Tools())) for cell in cells}
+    assert found == {"a*bc*": (20, True), "random": (20, False)}
 
 
 def test_a_seed_that_diverges_is_named_and_nothing_is_kept(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def drawing(sweep: Sweep) -> Figure:
             band(axes, [float(c) for c in sweep.counts], middle, low, high, colour, NAMES.get(name, name))
         axes.set(xscale="log", xlabel="demonstrations", title=f"{split} split, 10% to 90% of heads")
         axes.set_ylabel("log₁₀")
-        axes.set_xticks(sweep.counts, [str(c) for c in sweep.counts], minor=False)
+        axes.set_xticks(sweep.counts, [str(c) for c in sweep.counts])
         axes.minorticks_off()
     legend(made, grid[0])
     return made

@@ -56,8 +56,8 @@ class ModifiedInContext:
 
 
 def with_adapters(modification: Modification, subject: Subject, seed: int = 0) -> Modification:
-    """An augmented attention without adapters gets untrained ones that fit the model's heads; others stay."""
-    if not isinstance(modification, Augmented) or modification.value or modification.key:
+    """An augmented attention gets untrained adapters that fit the model's heads; other modifications stay."""
+    if not isinstance(modification, Augmented):
         return modification
     size = int(getattr(subject.layout.config, "head_dim", None) or 0)
     size = size or subject.layout.config.hidden_size // subject.layout.heads

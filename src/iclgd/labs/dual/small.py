@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import torch
 from jaxtyping import Float
@@ -46,7 +46,6 @@ LINKS = {
 }
 
 
-@runtime_checkable
 class Task(Protocol):
     """Anything that draws episodes can be trained on."""
 

@@ -239,7 +239,7 @@ class TrainSpec(LabSpec):
             raise Refusal("regressions and languages are trained apart: give `tasks` or `languages`.")
         if not words and (given.get("alphabet") or given.get("max_length")):
             raise Refusal("`alphabet` and `max_length` are about words: give `languages` with them.")
-        usual: dict[str, Any] = {"k": 20} if words else {"k": 15, "tasks": PANELS}
+        usual: dict[str, Any] = {"k": 20} if words else {"tasks": PANELS}
         return {**given, **{name: value for name, value in usual.items() if given.get(name) in (None, "", (), [])}}
 
     @model_validator(mode="after")

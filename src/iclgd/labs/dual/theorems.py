@@ -59,8 +59,8 @@ class AttentionLayer:
     w_query: Float[Tensor, "dk dim"]
     w_key: Float[Tensor, "dk dim"]
     w_value: Float[Tensor, "dim dim"]
-    network: Relu | None = None
-    residual: bool = False
+    network: Relu | None
+    residual: bool
 
     def __call__(
         self, tokens: Float[Tensor, "token dim"], seen: Bool[Tensor, "token token"]
