@@ -266,3 +266,24 @@ def test_the_interval_of_a_correlation_stays_between_minus_one_and_one():
     assert found.mean == pytest.approx(0.25)
     assert -1 <= found.low < -0.4
     assert 0.9 < found.high <= 1
+
+
+class Uneven(Plant):
+    """Reading does 1, 2 and 3 times as much in three draws, and another part of it is carried and left in each."""
+
+    def __call__(self, cell):
+        size = 1 + int(cell.labels["seed"])
+        self.layers, self.left["function vector"] = (0.1, 0.1, 0.2 * size, 0.1), 0.3 * size
+        found = super().__call__(cell)
+        grown = [replace(one, values=size * one.values) for one in found.arrays if one.labels["quantity"] == "scores"]
+        return type(found)(found.facts, grown + [one for one in found.arrays if one.labels["quantity"] != "scores"])
+
+
+def test_draws_count_by_what_reading_does_in_them():
+    view = planted(Uneven(), seeds=3, task="sentiment")
+    moved = np.array([np.sum((margins(1.0, s) - margins(-1.0, s)) ** 2) for s in range(3)])
+    sizes = np.array([1, 4, 9]) * moved / (np.array([1, 4, 9]) * moved).sum()
+    shares = view.layer_shares("trained", view.spec.rates[0], "icl", "zero-shot", False, site="attention")
+    assert mean(shares[..., 2]).mean == pytest.approx((sizes * [0.2, 0.4, 0.6]).sum())
+    assert mean(shares[..., 0]).mean == pytest.approx(0.1)
+    assert mean(view.left("function vector")).mean == pytest.approx((sizes * [0.3, 0.6, 0.9]).sum())

@@ -10,7 +10,7 @@ from iclgd.labs.implicit import tables
 from iclgd.labs.implicit.answer import how_alike, static, trained, worst
 from iclgd.labs.implicit.beside import Beside
 from iclgd.labs.implicit.page import page
-from iclgd.labs.implicit.view import CONSTANT, WHOLE
+from iclgd.labs.implicit.view import CONSTANT, WHOLE, distance, mean
 from iclgd.metrics.estimates import Estimate, estimate
 
 
@@ -201,3 +201,33 @@ def test_every_row_has_as_many_entries_as_the_header():
     for section in page(planted(seeds=2, rates=(0.01, 0.5)).study).sections:
         if section.table is not None:
             assert {len(row) for row in section.table.rows} == {len(section.table.header)}, section.title
+
+
+def test_what_is_missed_has_no_interval_below_nothing_and_what_is_recovered_may_have():
+    values = np.array([[[0.1], [0.9], [0.2]]])
+    assert mean(values).low < 0
+    assert distance(values).low == 0
+    assert distance(values).high == mean(values).high
+    assert distance(values + 5).low == mean(values + 5).low > 0
+    assert np.isnan(distance(values[:, :1]).low)
+
+
+class Uneven(Plant):
+    """Reading does 1, 2 and 3 times as much in three draws, and the matrix brings back another part of it in each."""
+
+    def __call__(self, cell):
+        size = 1 + cell.labels.get("seed", 0)
+        self.by_query = 0.3 * size
+        found = super().__call__(cell)
+        grown = [replace(one, values=size * one.values) for one in found.arrays if one.labels["quantity"] == "scores"]
+        return type(found)(found.facts, grown + [one for one in found.arrays if one.labels["quantity"] != "scores"])
+
+
+def test_draws_count_by_what_reading_does_in_them():
+    view = planted(Uneven(), seeds=3)
+    sizes, parts = np.array([1, 4, 9]), np.array([0.3, 0.6, 0.9])
+    whole = {"patch": WHOLE, "fitted": view.most}
+    assert mean(view.missing("trained", **whole)).mean == pytest.approx((sizes * (1 - parts) ** 2).sum() / 14)
+    assert mean(view.recovery("trained", True, **whole)).mean == pytest.approx((sizes * parts).sum() / 14)
+    found = view.label_recovery("trained", True, whole, {"patch": "zero-shot"})
+    assert mean(found).mean == pytest.approx((sizes * parts / 2).sum() / 14)

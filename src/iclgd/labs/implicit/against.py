@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from iclgd.labs.implicit.view import CHOSEN, WHOLE, Values, View, mean, number, shares
+from iclgd.labs.implicit.view import CHOSEN, WHOLE, Values, View, distance, mean, number, shares
 from iclgd.metrics.crossed import Bounds
 from iclgd.metrics.differences import Difference, difference, holm, over_draws
 from iclgd.metrics.estimates import COSINE
@@ -69,7 +69,8 @@ class Against:
     def table(self) -> Table:
         rows: list[list[Entry]] = []
         for name, one in self.differences.items():
-            levels = [number(shares(x) if _bounds(name) else mean(x)) for x in self.pairs[name]]
+            level = shares if _bounds(name) else distance if name == MISSED else mean
+            levels = [number(level(values)) for values in self.pairs[name]]
             rows.append([name, *levels, number(one.estimate), p_value(one.corrected), one.verdict])
         return Table(["", "matrix", "gd", "matrix − gd", "p (Holm)", "matrix is"], rows)
 

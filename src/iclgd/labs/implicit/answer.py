@@ -6,7 +6,7 @@ import numpy as np
 
 from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.beside import Beside
-from iclgd.labs.implicit.view import CONSTANT, WHOLE, Values, View, mean, number
+from iclgd.labs.implicit.view import CONSTANT, WHOLE, Values, View, distance, mean, number
 from iclgd.metrics.differences import difference, holm, nearest, over_draws
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.found import Found
@@ -36,7 +36,7 @@ def static(view: View) -> str:
     init = view.spec.init[0]
     labels: dict[str, Any] = {"patch": WHOLE, "fitted": view.most}
     own, nulls = _missed(view)
-    found = mean(own)
+    found = distance(own)
     if found.mean != found.mean:
         return ""
     whole, alike = (mean(view.recovery(init, True, **one)) for one in (labels, {"patch": CONSTANT}))
@@ -60,7 +60,7 @@ def _missed(view: View) -> tuple[Values, dict[str, Values]]:
 def found(view: View) -> list[Found]:
     """What the first sentence rests on."""
     own, nulls = _missed(view)
-    missed = mean(own)
+    missed = distance(own)
     if missed.mean != missed.mean:  # there is no patch for all queries
         return []
     null = _nearest(own, nulls)
@@ -81,7 +81,9 @@ def _beside(own: Values, nulls: dict[str, Values]) -> str:
     if found is None:
         return "beside no null"
     title, below = found
-    return "less than every null" if below else f"not shown to be less than the {number(mean(nulls[title]))} {title}"
+    return (
+        "less than every null" if below else f"not shown to be less than the {number(distance(nulls[title]))} {title}"
+    )
 
 
 # by training
@@ -94,7 +96,7 @@ def trained(view: View) -> str:
     if rate is None:
         return "Finetuning the same matrices diverged at every rate."
     alike = view.cosine(init, "cosine", WHOLE, rate)
-    left = mean(view.missing(init, patch="gd", rate=rate, demos="right"))
+    left = distance(view.missing(init, patch="gd", rate=rate, demos="right"))
     above = beside.nearest is not None and beside.nearest[1]
     return (
         f"Finetuning the same matrices at {rate:g}{_chosen(view, init, rate)} makes "

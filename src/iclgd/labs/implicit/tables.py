@@ -9,7 +9,7 @@ import torch
 from iclgd.labs.implicit.alike import SIDES
 from iclgd.labs.implicit.beside import NULLS as OF_LIKENESS
 from iclgd.labs.implicit.null import slope
-from iclgd.labs.implicit.view import CONSTANT, WHOLE, View, mean, number, shares
+from iclgd.labs.implicit.view import CONSTANT, WHOLE, View, distance, mean, number, shares
 from iclgd.metrics.differences import difference, holm, over_draws
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.numbers import Number, Size, p_value
@@ -89,7 +89,7 @@ def effects(view: View, init: str, labels: Labels) -> list[Entry]:
 def _margins(view: View, init: str, labels: Labels) -> list[Entry]:
     """Missed without the mean shift; recovered with it and without."""
     brought = (view.recovery(init, centred, **labels) for centred in (False, True))
-    return [_or_not(mean(values)) for values in (view.missing(init, **labels), *brought)]
+    return [_or_not(distance(view.missing(init, **labels))), *(_or_not(mean(values)) for values in brought)]
 
 
 def _or_not(found: Estimate) -> Entry:
@@ -148,12 +148,12 @@ def by_task(view: View) -> Table:
     missed = [view.missing(init, **labels) for labels in (whole, alike)]
     brought = [view.recovery(init, True, **labels) for labels in (whole, alike)]
     rows: list[list[Entry]] = []
-    for title, pair in (("missed", missed), ("recovered", brought)):
+    for title, level, pair in (("missed", distance, missed), ("recovered", mean, brought)):
         if pair[0].shape != pair[1].shape:
             continue  # no matrix was fitted
         apart = holm([over_draws(difference(*task)) for task in zip(*pair, strict=True)])
         for task, one, two, found in zip(view.spec.task, *pair, apart, strict=True):
-            levels = [_or_not(mean(values)) for values in (one, two)]
+            levels = [_or_not(level(values)) for values in (one, two)]
             name = f"{view.spec.task_titles[task]}, {title}"
             rows.append([name, *levels, _or_not(found.estimate), p_value(found.corrected), found.verdict])
     return Table(["", "matrix", "one answer", "matrix − one answer", "p (Holm)", "matrix is"], rows)

@@ -1,7 +1,7 @@
 """The cells of a study brought together: what patches do to label margins, how alike matrices are, with intervals."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -217,6 +217,12 @@ NOTHING = Estimate(NAN, NAN, NAN, NAN, 0, 0, 0, "none")
 
 def mean(values: Values) -> Estimate:
     return estimate(values) if np.isfinite(values).any() else NOTHING
+
+
+def distance(values: Values) -> Estimate:
+    """The same of what cannot be below 0, nor can its interval."""
+    found = mean(values)
+    return replace(found, low=max(found.low, 0.0)) if found.low == found.low else found
 
 
 def shares(values: Values) -> Estimate:
