@@ -56,6 +56,7 @@ def plant(cell: Cell, random: np.random.Generator) -> list[Array]:
         found += [
             right(0.6, metric="agreement", learner=CONSTANT),
             missed(2.0, metric="margins-missed", learner=CONSTANT),
+            missed(0.35, metric="margins-missed", learner="zero-shot"),
             array(np.full(QUERIES, WHOLES[seed]), "query", quantity=WHOLE.format("margins-missed"), learner="icl"),
         ]
         return [*found, same(0.5, metric="SimAOU", learner="icl", floor="other precision")]

@@ -7,6 +7,7 @@ from planted_tables import FIELDS, HALF, LEVEL, plant
 
 from iclgd.lab import Cell
 from iclgd.labs.compare.evidence import Evidence
+from iclgd.labs.compare.nearer import nearer
 from iclgd.labs.compare.page import page
 from iclgd.labs.compare.spec import CONSTANT
 from iclgd.labs.compare.sweeps import last, size_of, swept
@@ -62,6 +63,17 @@ def test_answers_stand_beside_readings_with_one_answer_for_all_and_the_nulls_tha
     assert [text.split()[0] if text else "" for text in texts(table, "lcgd 0.1")] == [".90", ".70", ".61"]
 
 
+def test_who_is_surely_nearer_to_reading_is_said_task_by_task(tables):
+    """All are .005 apart or more in every draw: one answer misses 2, wrong labels 1.5, doing nothing .35."""
+    table = nearer(tables)
+    assert list(table.header) == ["", "margins missed", "surely less than", "surely more than"]
+    assert [line[0] for line in table.texts()][3:5] == ["sentiment: lcgd 0.1", "kinds: gd 0.01"]
+    assert texts(table, "sentiment: lcgd 0.1")[0].startswith(".61 [.")
+    less = f"{CONSTANT}, trained on wrong labels"
+    assert texts(table, "sentiment: lcgd 0.1")[1:] == [less, "doing nothing"]
+    assert texts(table, "kinds: gd 0.01")[1:] == [less, "doing nothing"]
+
+
 def test_differences_of_answers_are_to_nulls_to_one_answer_for_all_and_to_the_first_learner(tables):
     table = tables.differences(["sentiment", "kinds"], "margins-missed")
     means = {line[0]: line[1].split()[0] for line in table.texts()}
@@ -76,7 +88,7 @@ def test_predictions_are_shown_with_recall_its_base_rate_and_tau(tables):
     assert list(table.header)[1:4] == ["contextually calibrated", "agrees with icl", "margins missed"]
     assert list(table.header)[4:] == ["Rec2FTP", "its base rate", "above it by", "Kendall's τ"]
     assert [line[0] for line in table.texts()][5:8] == ["lcgd 0.1", "zero-shot, random", "icl, random"]
-    assert texts(table, "zero-shot") == [""] * 7
+    assert texts(table, "zero-shot") == ["", "", ".36 [.34 .37]", *[""] * 4]
     assert texts(table, "icl") == [".60 [.41 .76]", *[""] * 6]
     recall = [".75 (9/12)", ".50 (15/30)"]
     assert texts(table, "gd 0.01") == ["", ".70 [.51 .84]", ".91 [.89 .92]", *recall, ".33", ".025 [.000 .050]"]
@@ -201,8 +213,8 @@ def test_the_page_has_its_sections_in_order_and_shows_three_tables_unasked(compa
     brief = [section.title for section in found.sections if section.brief]
     assert brief == ["In short, at the prompt's last token", "Accuracy", "SimAOU, at the prompt's last token"]
     titles = [section.title for section in found.sections]
-    assert titles[7] == "Answers beside reading's"
-    assert titles[8:11] == ["What labels change, at the prompt's last token", "Accuracy", "Calibrated"]
+    assert titles[7:9] == ["Answers beside reading's", "Nearer to reading, task by task"]
+    assert titles[9:12] == ["What labels change, at the prompt's last token", "Accuracy", "Calibrated"]
     assert titles.count("Training") == 1
     for name in ("accuracy", "SimAOU", "SimAM_Δ", "contrast, outputs", "agrees with icl", "margins missed"):
         assert f"Differences in {name}, at the prompt's last token" in titles

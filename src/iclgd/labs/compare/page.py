@@ -6,6 +6,7 @@ from iclgd.labs.compare import charts, figures, sweep_charts
 from iclgd.labs.compare.answer import answer, found
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.explore import explored
+from iclgd.labs.compare.nearer import METRIC, nearer
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.view import Comparison, title_of
 from iclgd.learners import LEARNERS
@@ -24,11 +25,14 @@ SHORT = "Below each learner its nulls, and a model that was never trained; accur
 ANSWERS = (
     "Margins are the log-probabilities of label words less their mean. Of what reading changes in them, missed is the "
     "squared distance to it beyond the shift that queries share (0 is reading, 1 doing nothing); recovered how far one "
-    "goes along it, with that shift and without (1 is as far as reading, more too far). Both are taken draw by draw, "
-    "relative to reading's effect there, and draws count alike: one in which reading changes little may carry the "
-    "mean, and where that effect varies widely between draws the intervals are too narrow. One answer for all queries "
-    "is reading's own mean over them. It tells no query from another; any other one misses as much, and may agree more "
-    "often."
+    "goes along it, with that shift and without (1 is as far as reading, more too far). Both are of the effect of all "
+    "draws of a task together, so that a draw in which reading changes little counts little. One answer for all "
+    "queries is reading's own mean over them. It tells no query from another; any other one misses as much, and may "
+    "agree more often."
+)
+NEARER = (
+    "What each learner's answers miss, and than whose they surely miss less or more: doing nothing, one answer for all "
+    "queries, the same learner trained on something else. P-values are corrected for all of a task's (Holm)."
 )
 LABELS = (
     "Accuracy after right and after wrong labels, how much of the update labels make, and the cosine of what they "
@@ -118,6 +122,8 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
         yield Section(f"In short, {where}", note, tables.short(spec.task), brief=True)
         if tables.likeness_of_answers:
             yield Section("Answers beside reading's", f"{ANSWERS} {SHORT}", tables.answers(spec.task))
+        if METRIC in comparison.metrics:
+            yield Section("Nearer to reading, task by task", f"{NEARER} {spec.draws_note}", nearer(tables))
     if spec.contrast:
         yield Section(f"What labels change, {where}", LABELS, tables.labels(spec.task))
     if len(spec.task) > 1:

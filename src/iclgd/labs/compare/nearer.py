@@ -1,0 +1,46 @@
+"""Whose answers are nearer to reading's than those of something that knows less, task by task.
+
+A mean over three tasks decides next to nothing; draws of one task may. A learner is held against doing nothing, against
+one answer for all queries, and against itself trained on something else; p-values are corrected for all of a task's.
+"""
+
+from iclgd.labs.compare.evidence import Evidence
+from iclgd.labs.compare.spec import CONSTANT
+from iclgd.labs.compare.view import number
+from iclgd.metrics.differences import Difference, holm
+from iclgd.report.page import Entry, Table
+
+METRIC = "margins-missed"  # 0 is reading, 1 doing nothing
+NOTHING = "doing nothing"
+Place = dict[str, str]
+
+
+def nearer(tables: Evidence) -> Table:
+    """What every learner misses of reading's effect on the margins, and what that is surely less or more than."""
+    rows: list[list[Entry]] = []
+    for task, title in tables.comparison.spec.task_titles.items():
+        for learner, verdicts in _verdicts(tables, task).items():
+            place = {"init": tables.first, "learner": learner, "metric": METRIC}
+            missed = tables.comparison.estimate([task], None, **place)
+            said = [", ".join(name for name, way in verdicts.items() if way == one) for one in ("below", "above")]
+            rows.append([f"{title}: {learner}", number(missed, 2), *said])
+    return Table(["", "margins missed", "surely less than", "surely more than"], rows)
+
+
+def _verdicts(tables: Evidence, task: str) -> dict[str, dict[str, str]]:
+    """By learner, and by what it is compared with: above, below or undecided."""
+    apart: dict[tuple[str, str], Difference] = {}
+    for choice in tables.learners:
+        own = {"init": tables.first, "learner": choice.label, "metric": METRIC}
+        for name, place in _others(tables, own).items():
+            if (found := tables.comparison.difference([task], None, own, place)) is not None:
+                apart[choice.label, name] = found
+    verdicts: dict[str, dict[str, str]] = {}
+    for (learner, name), one in zip(apart, holm(list(apart.values())), strict=True):
+        verdicts.setdefault(learner, {})[name] = one.verdict
+    return verdicts
+
+
+def _others(tables: Evidence, own: Place) -> dict[str, Place]:
+    found = {NOTHING: {**own, "learner": "zero-shot"}, CONSTANT: {**own, "learner": CONSTANT}}
+    return found | {title: {**own, "null": null} for null, title in tables.nulls.items()}
