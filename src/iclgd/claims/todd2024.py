@@ -23,7 +23,8 @@ claim(
     left_less("function vector"),
     of="reading's effect left without ten function-vector heads, less without random heads of the same layers",
     stands="open",
-    note="They put heads in; here they are taken out, heads giving their mean over another task's prompt.",
+    note="They put heads in; here they are taken out, heads giving their mean over another task's prompt. Shown for "
+    "SmolLM2 and not for Gemma, so it is open.",
     **MINUTES,
 )
 claim(

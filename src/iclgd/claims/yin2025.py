@@ -16,7 +16,8 @@ claim(
     left_less("function vector", "induction"),
     of="reading's effect left without function-vector heads, less without induction heads",
     stands="open",
-    note="Of label margins of a small model; they say it holds above all for larger ones.",
+    note="Of label margins of a small model; they say it holds above all for larger ones. Shown for SmolLM2 and not "
+    "for Gemma, so it is open.",
     **MINUTES,
 )
 claim(
@@ -28,5 +29,6 @@ claim(
     left_less("induction"),
     of="reading's effect left without ten induction heads, less without random heads",
     stands="open",
+    note="Shown for Gemma and not for SmolLM2, so it is open.",
     **MINUTES,
 )
