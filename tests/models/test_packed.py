@@ -9,6 +9,7 @@ from transformers import models as zoo
 
 import tiny
 from iclgd.learners import together
+from iclgd.learners.course import Step
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.together import Job, train_together
@@ -57,6 +58,18 @@ def test_a_model_in_which_a_text_sees_the_one_before_it_is_not_packed():
     assert not packs(subject)
     handle.remove()
     assert packs(tiny_subject("llama"))
+
+
+def test_texts_are_packed_on_one_thread_and_padded_on_more(monkeypatch):
+    """Asked anew each time: a process may be given other threads after its model was asked."""
+    subject = tiny_subject("llama")
+    steps = [[Step((1, *range(3, 3 + length)), range(1, 2), 0) for length in (2, 9)]]
+    packed = []
+    for threads in (1, 2, 1):
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        (batch,) = together._batches(subject, steps)
+        packed.append(batch.packed is not None)
+    assert packed == [True, False, True]
 
 
 def test_a_model_that_counts_places_in_the_sequence_is_not_packed(monkeypatch):

@@ -1,7 +1,7 @@
 """Padding that is not computed, because nobody asks for it: with texts of many lengths it is half of a batch.
 
-On a CPU texts are packed, where the model can (see packed.py). Elsewhere padding passes by the MLPs, where most of the
-arithmetic is: a row of an MLP's output is a function of the same row of its input.
+With one thread of a CPU texts are packed, where the model can (see packed.py). Elsewhere padding passes by the MLPs,
+where most of the arithmetic is: a row of an MLP's output is a function of the same row of its input.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,16 @@ _PACKS: WeakKeyDictionary[Subject, bool] = WeakKeyDictionary()
 
 
 def packs(subject: Subject) -> bool:
-    """Whether texts in one sequence get the logits of a padded batch; on a CPU. Each subject is asked once.
+    """Whether texts in one sequence get the logits of a padded batch; on one thread. Each subject is asked once.
 
-    A GPU would start more kernels for it, one for each replica where weights are trained: there padding costs less.
+    Where weights are trained, each replica has a product of its own then. With two threads that was slower than one
+    product with padding, or no faster; a GPU would have more kernels to start.
     Llama 4 counts places in the sequence, whatever positions it is told: in its chunks of attention and in how sharply
     it attends. Both begin after thousands of tokens, too many to ask with, so it is known by its configuration.
     """
+    one_thread = subject.device.type == "cpu" and torch.get_num_threads() == 1
     in_chunks = getattr(subject.layout.config, "attention_chunk_size", None) is not None
-    if subject.device.type != "cpu" or subject.capture != "registered" or in_chunks:
+    if not one_thread or subject.capture != "registered" or in_chunks:
         return False
     if subject not in _PACKS:
         _PACKS[subject] = _gives_the_same(subject)
