@@ -22,7 +22,9 @@ from plain import (
     subject_of,
     weights_of,
 )
+from transformers import models as zoo
 
+import tiny
 from iclgd.learners import together
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal, LayerCausalPaper
@@ -192,6 +194,16 @@ def test_kinds_and_parts_that_cannot_share_a_pass_are_trained_apart_and_come_bac
     for job, trained in zip(jobs, train_together(subject, jobs), strict=True):
         assert trained.part == job.learner.trains
         assert_same(installed(subject, trained.slots), twin(subject, job)[0])
+
+
+def test_an_embedding_that_is_the_unembedding_is_trained_as_both(monkeypatch):
+    """OLMo has no weights in its norms: all that it trains are matrices, of which one is looked up in, too."""
+    config = zoo.olmo.OlmoConfig(**tiny.GROUPED, tie_word_embeddings=True)
+    monkeypatch.setitem(ARCHITECTURES, "olmo", lambda: config)
+    subject = subject_of("olmo")
+    jobs = [Job(kind(0.05, "all"), prompts()) for kind in (GradientDescent, LayerCausal)]
+    for job, trained in zip(jobs, train_together(subject, jobs), strict=True):
+        assert_same(installed(subject, trained.slots), twin(subject, job)[0], 1e-6)  # its norms are float32
 
 
 # memory

@@ -172,10 +172,12 @@ class InPlace:
 
 
 def stackable(subject: Subject, part: Part) -> bool:
-    """Whether every trained parameter of a part belongs to a plain linear map."""
+    """Whether every trained parameter of a part belongs to a plain linear map, and to no embedding that shares it."""
     slots = subject.layout.slots(part)
-    matrices = {id(p) for module, *_ in _owners(subject.model, slots) for p in module.parameters()}
-    return all(id(slot.parameter) in matrices for slot in slots)
+    maps = {module for module, *_ in _owners(subject.model, slots)}
+    matrices = {id(p) for module in maps for p in module.parameters()}
+    others = {id(p) for module in subject.model.modules() if module not in maps for p in module.parameters(False)}
+    return all(id(slot.parameter) in matrices - others for slot in slots)
 
 
 def norms(gradients: Sequence[Tensor]) -> list[Float[Tensor, " replica"]]:
