@@ -12,6 +12,8 @@ from typing import Any
 
 from iclgd.report.page import Table
 
+FOLDERS = {"--data": "DIR", "--store": "FOLDER"}  # somebody's own: what a command says instead
+
 
 @dataclass
 class Record:
@@ -31,7 +33,7 @@ class Record:
         if file is None:
             return
         asked = [word for word in sys.argv[1:] if word != str(file) and word not in ("--out", f"--out={file}")]
-        asked = ["DIR" if before == "--data" else word for before, word in zip(["", *asked], asked, strict=False)]
+        asked = [FOLDERS.get(before, word) for before, word in zip(["", *asked], asked, strict=False)]
         command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *asked])
         found = {"title": self.title, "what": self.what, "answer": "", "command": command, "figures": {}}
         file.write_text(json.dumps({**found, "sections": self.sections}, ensure_ascii=False, indent=1) + "\n", "utf-8")

@@ -74,11 +74,11 @@ def test_a_record_is_what_was_shown_with_the_command_that_repeats_it(bench, tmp_
     from record import Record
 
     file = tmp_path / "found.json"
-    monkeypatch.setattr(sys, "argv", ["somewhere/bench.py", "--data", "/some/data", "--out", str(file)])
+    monkeypatch.setattr(sys, "argv", ["somewhere/bench.py", "--data", "/a", "--store", "/b", "--out", str(file)])
     record = Record("Speed", "a machine")
     record.add("Traces", ["way", "s"], [["ours", "1"]])
     record.write(file)
     found = json.loads(file.read_text())
-    assert found["command"] == "python benchmarks/bench.py --data DIR"
+    assert found["command"] == "python benchmarks/bench.py --data DIR --store FOLDER"
     assert found["sections"] == [{"title": "Traces", "table": {"header": ["way", "s"], "rows": [["ours", "1"]]}}]
     assert "| ours | 1 |" in capsys.readouterr().out
