@@ -32,8 +32,8 @@ UNASKED = {
         "floor": True,
     },
     "implicit": READ
-    | {"task": ("sentiment",), "k": 8, "queries": 16, "seeds": (0,), "init": ("trained", "random"), "other": None}
-    | {"calibration": (1, 4, 16), "ranks": (1, 4), "ridge": 0.1, "rates": (0.1,), "exact": 2, "tokens": 4}
+    | {"task": ("sentiment",), "k": 8, "queries": 12, "seeds": (0,), "init": ("trained", "random"), "other": None}
+    | {"calibration": (1, 4, 12), "ranks": (1, 4), "ridge": 0.1, "rates": (0.1,), "exact": 2, "tokens": 4}
     | {"precisions": ("float64", "float32")},
     "causal": READ
     | {"task": ("sentiment",), "k": 8, "queries": 16, "seeds": (0,), "init": ("trained", "random"), "other": None}

@@ -141,7 +141,7 @@ def scores(values: np.ndarray, **labels: Any) -> Array:
 
 
 def planted(plant: Plant | None = None, **fields: Any) -> View:
-    spec = ImplicitSpec.of({"model": "smollm2-135m", "rates": (0.01,), **fields})
+    spec = ImplicitSpec.of({"model": "smollm2-135m", "rates": (0.01,), "calibration": (1, 4, 16), **fields})
     cells = spec.cells()
     keys = [str(i) for i in range(len(cells))]
     results = {key: (plant or Plant())(cell) for key, cell in zip(keys, cells, strict=True)}

@@ -67,13 +67,13 @@ class ImplicitSpec(PromptOptions, SomeEpisodes, ModelOptions, LabSpec):
     """
 
     k: int = option(8, "Number of demonstrations.", ge=1)
-    queries: int = option(16, "Number of held-out queries, or all that the calibration leaves.", ge=2)
+    queries: int = option(12, "Number of held-out queries, or all that the calibration leaves.", ge=2)
     task: Tasks = option(("sentiment",), "Tasks, separated by commas: names, or task .yaml files.")
     other: OtherTask = option(
         None, "Task of queries and demonstrations that serve as nulls.  [default: kinds, or sentiment]", keyed=False
     )
     init: Inits = option(("trained", "random"), "Weights, separated by commas: trained, random, embeddings.")
-    calibration: Counts = option((1, 4, 16), "Numbers of queries that one patch for all is fitted on.", min_length=1)
+    calibration: Counts = option((1, 4, 12), "Numbers of queries that one patch for all is fitted on.", min_length=1)
     ranks: Counts = option((1, 4), "Ranks of patches, and of the subspaces that are compared.", min_length=1)
     ridge: float = option(0.1, "Ridge of the fit, as a share of the mean squared length of the map's inputs.", ge=0)
     rates: Rates = option((0.1,), "Learning rates of finetuning the patched matrices.", min_length=1)
