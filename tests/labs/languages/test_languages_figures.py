@@ -28,7 +28,7 @@ CURVES = {
 
 
 def matrix(seed, scale):
-    return scale * (np.arange(9.0).reshape(3, 3) - 4 + seed)
+    return scale * (np.arange(16.0).reshape(4, 4) - 7 + 2 * seed)
 
 
 def more(seed):
@@ -38,7 +38,7 @@ def more(seed):
     ]
     for name, values in (("loss", [[2.0, 1.0, 0.5], [2.0, 1.5, 0.7]]), ("symbols", [[0.1, 0.4, 0.8], [0.3, 0.6, 1.0]])):
         found.append(array(values[seed], "step", coordinates={"step": STEPS}, part="encoder", quantity=name))
-    for name, scale in (("gd", 1.0), ("preconditioned gd", 2.0), (TRAINED, -3.0)):
+    for name, scale in (("gd", 1.0), ("preconditioned gd", 2.0), (TRAINED, -0.1)):
         for part in ("qk", "pv"):
             found.append(array(matrix(seed, scale), "row", "column", part="weights", learner=name, matrix=part))
     return found
@@ -111,6 +111,9 @@ def test_the_autoencoders_curves(reading):
     assert lines(loss)["((a|b)c)*"].get_ydata() == pytest.approx([2.0, 1.25, 0.6])
     assert lines(symbols)["((a|b)c)*"].get_ydata() == pytest.approx([0.2, 0.5, 0.9])
     assert loss.get_ylim()[0] == 0
+    assert [axes.get_title(loc="left") for axes in (loss, symbols)] == [
+        "Autoencoder validation loss", "Positions restored",
+    ]  # fmt: skip
 
 
 def test_weights_are_the_first_seeds_scaled_and_turned_so_that_the_label_entry_is_negative(reading):
@@ -120,13 +123,13 @@ def test_weights_are_the_first_seeds_scaled_and_turned_so_that_the_label_entry_i
     base = matrix(0, 1.0)
     for shown in images.values():  # planted: pv's last entry is positive for GD (turned) and negative for the layer
         assert np.abs(shown).max() == pytest.approx(1)
-        assert np.allclose(shown, -base / 4)
+        assert np.allclose(shown, -base / 8)
     assert made.axes[0].get_title(loc="left") == "constructed:\ngd"
     assert made.axes[2].get_title(loc="left") == "\ntrained"
     assert made.axes[0].get_ylabel() == "$W_K^T W_Q$"
     assert made.axes[3].get_ylabel() == "$P\\,W_V$"
-    for axes in images:  # two coordinates of a code, then the label
-        assert list(axes.get_xticks()) == list(axes.get_yticks()) == [0.5, 2.0]
+    for axes in images:  # three coordinates of a code, then the label
+        assert list(axes.get_xticks()) == list(axes.get_yticks()) == [1.0, 3.0]
 
 
 def test_the_summary_has_a_dot_for_every_seed_and_the_mean(reading):
@@ -152,6 +155,8 @@ def test_the_summary_has_a_dot_for_every_seed_and_the_mean(reading):
         "gd": (COLOURS[1], "o"),
         "preconditioned gd": (COLOURS[2], "o"),
     }
+    for axes in (left, right):  # the legend hides no setting
+        assert axes.get_legend().get_bbox_to_anchor().y1 < axes.bbox.y0
 
 
 def key(axes):
@@ -178,13 +183,13 @@ def test_the_curves_that_a_reader_chooses_from_are_every_learners_by_seed(readin
 
 def test_the_matrices_with_a_border_to_move_are_the_nearest_every_seeds_and_a_gradient_steps(reading):
     data = widgets.widget([reading], "weights").data
-    assert data["blocks"] == [["code", 2], ["y", 1]]
+    assert data["blocks"] == [["code", 3], ["y", 1]]
     assert list(data["pictures"]) == list(widgets.MATRICES)
     for sides in data["pictures"].values():
         assert list(sides) == ["preconditioned gd", "trained, seed 0", "trained, seed 1", "gd"]
-        assert np.allclose(sides["trained, seed 0"], -matrix(0, 1.0) / 4)
-        assert np.allclose(sides["trained, seed 1"], -matrix(1, 1.0) / 5)
-        assert np.allclose(sides["gd"], -matrix(0, 1.0) / 4)
+        assert np.allclose(sides["trained, seed 0"], -matrix(0, 1.0) / 8)
+        assert np.allclose(sides["trained, seed 1"], -matrix(1, 1.0) / 10)
+        assert np.allclose(sides["gd"], -matrix(0, 1.0) / 8)
 
 
 def test_of_several_languages_a_reader_chooses_one_and_sees_every_autoencoder(reading):

@@ -90,6 +90,8 @@ def test_what_is_left_without_attention_is_said_apart_from_the_learners():
 def test_more_layers_are_many():
     spec = planted_study(everyone(), layers=2)
     assert page(spec).answer.startswith("The layers read the labels")
+    still = READS | {("accuracy", True): [0.95, 0.9, 0.92]}
+    assert page(planted_study(everyone(still), layers=2)).answer.startswith("The layers are not shown to read labels")
     assert "2 LSA layers" in page(spec).subtitle
 
 
@@ -99,6 +101,8 @@ def test_one_seed_decides_nothing():
     assert answer.startswith("Whether the layer reads labels is undecided from 1 seed (shuffling them costs .400")
     assert "which learner predicts most alike is undecided" in answer
     assert study.page.sections[0].text.startswith("1 seed: no interval over draws.")
+    two = page(planted_study(everyone(), seeds=2))
+    assert two.sections[0].text.startswith("Means over seeds with their 95% intervals")
 
 
 def test_every_number_stands_in_its_row_and_column():
@@ -184,8 +188,39 @@ def test_the_automaton_has_every_symbol_of_the_alphabet_that_was_asked_for():
     assert drawn["alphabet"] == "abcd"
 
 
-def test_words_can_be_asked_about_only_where_the_encoder_was_kept():
-    assert "Ask the layer" not in [section.title for section in page(planted_study(everyone())).sections]
+def asked(**given):
+    """The widget of `Ask the layer`, where there is one; a layer of one coordinate, its encoder and what was tuned."""
+
+    def more(seed):
+        layer = {"part": "weights", "learner": TRAINED}
+        return [
+            array(np.array([[2.0, 1.0]]), "row", "column", part="kept", encoder="matrix"),
+            array(0.25 + seed, part="kept", quantity="rate"),
+            *(array((1.0 + seed) * np.eye(2), "row", "column", **layer, matrix=name) for name in ("qk", "pv")),
+        ]
+
+    facts = {"members": ["ac", "bc", "acac"], "others": ["ab", "bb", "cc"], "episode": [["ac", 1]]}
+    facts |= {"words": {"training": 90, "shown": 21, "asked": 20}}
+    shown = page(planted_study(everyone(), **{"more": more, "facts": facts} | given))
+    return [section.widget for section in shown.sections if section.title == "Ask the layer"]
+
+
+def test_words_can_be_asked_about_only_where_the_encoder_was_kept_and_the_language_is_one():
+    assert len(asked()) == 1
+    assert asked(more=lambda seed: ()) == []
+    assert asked(language="random", labels="language") == []
+
+
+def test_what_is_asked_first_are_two_members_and_two_other_words_and_every_seed_has_its_weights():
+    (widget,) = asked()
+    data = widget.data
+    assert data["words"] == ["ac", "bc", "ab", "bb"]
+    assert data["seeds"]["2"] == {
+        "episode": [["ac", 1]],
+        "kept": {"rate": 2.25},
+        "encoder": {"matrix": [[2, 1]]},
+        "weights": {TRAINED: {"qk": [[3, 0], [0, 3]], "pv": [[3, 0], [0, 3]]}},
+    }
 
 
 def verdicts(seeds=3, **given):

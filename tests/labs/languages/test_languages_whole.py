@@ -1,23 +1,25 @@
 """The whole study of languages: settings counted by their intervals, every one in the tables."""
 
+import json
+
 import pytest
-from language_studies import planted, study_of
+from language_studies import planted, planted_study, study_of
 from planted_learners import entry, everyone, learner
 
 from charted import charted, limits
-from iclgd.labs.languages.charts import LOST, NEAR
+from iclgd.labs.languages.charts import LOST, NEAR, language
 from iclgd.labs.languages.measures import TRAINED
 from iclgd.labs.languages.page_all import page_all
 from iclgd.labs.languages.reading import readings
-from iclgd.labs.languages.spec import AllSpec
+from iclgd.labs.languages.spec import REPORT, AllSpec
 from iclgd.report.page import Page, Section, Table
 from iclgd.results import array
 
 FIRST = "a*bc* · random · autoencoder · fixed"
 
 
-def whole(change=lambda setting, learners: learners):
-    """Every setting with the same numbers, except for what ``change`` makes of them."""
+def whole(change=lambda setting, learners: learners, curves=()):
+    """Every setting with the same numbers, except for what ``change`` makes of them, and with these curves."""
     spec = AllSpec(seeds=3)
     by_name = {str(setting.where()): setting for setting in spec.settings()}
     results = []
@@ -30,9 +32,9 @@ def whole(change=lambda setting, learners: learners):
         if setting.end_to_end:
             learners["gd on learned features"] = learner([0.2, 0.2, 0.2], cosine=0.55)
             learners.pop("preconditioned gd")
-        more = ()
+        more = [*curves]
         if setting.layers == 1 and not setting.end_to_end:
-            more = [array(0.999, part="weights", quantity="cosine to the best preconditioner")]
+            more += [array(0.999, part="weights", quantity="cosine to the best preconditioner")]
         results.append(planted(cell.labels["seed"], change(setting, learners), more=more))
     return study_of(spec, results, "languages all")
 
@@ -140,6 +142,13 @@ def test_the_picture_has_what_shuffling_costs_with_fixed_labels_and_every_descen
     assert len(near) == 2 * 30 + 3 * 2  # of 30 on codes two descents; of three end to end plain and of features
 
 
+@pytest.mark.parametrize("asked, shown", [("random", "random languages"), ("a*bc*", "a*bc*")])
+def test_languages_that_are_drawn_have_one_name_wherever_the_study_was_read_from(asked, shown):
+    read = json.loads(json.dumps({"language": asked, "labels": "language" if asked == "random" else "sign"}))
+    (reading,) = readings(planted_study(everyone(), **read))
+    assert language(reading) == shown
+
+
 def test_the_chart_of_all_settings_has_accuracies_and_likeness_of_every_one():
     widget = page_section(page_all(whole()), "All settings").widget
     right = charted(widget, "labels", "panel", "name", quantity="accuracy")
@@ -158,7 +167,14 @@ def page_section(page: Page, title: str) -> Section:
 
 
 def test_training_of_three_languages_is_chosen_by_language():
-    page = page_all(whole())
-    titles = [one.title for one in page.sections if one.title.startswith("Training")]
-    assert titles == ["Training with fixed labels", "Training with a sign drawn"]
+    curves = [
+        array([0.5, 0.8], "step", coordinates={"step": (0, 9)}, part="training", learner=TRAINED, quantity=quantity)
+        for quantity in ("accuracy", "loss")
+    ]
+    page = page_all(whole(curves=curves))
+    parts = {one.title: one.widget for one in page.sections if one.title.startswith("Training")}
+    assert list(parts) == ["Training with fixed labels", "Training with a sign drawn"]
+    for widget in parts.values():
+        assert sorted(widget.data["names"]["group"]) == sorted(REPORT)
+        assert widget.data["count"] == 3 * (2 * 4) * 4  # layers and three learners in two panels, by seed and together
     assert all(one.widget is not None for one in page.sections if one.figure is not None)

@@ -9,7 +9,7 @@ from planted_linear import SHIFTS, study
 from iclgd.labs.linear import page
 from iclgd.labs.linear.spec import OptimumSpec
 from iclgd.results import Result
-from iclgd.small.optimum import best_gd
+from iclgd.small.optimum import best_gd, best_gdpp
 from iclgd.study import Study
 
 T3 = 4.302652729911275  # Student's t, 97.5%, two degrees of freedom
@@ -184,6 +184,10 @@ def test_optimum_runs_closed_forms_and_tuned_learners():
     assert risks["gd++ ×2 untied 1"] <= risks["gd++ ×2"] < risks["gd ×2"] < risks["gd ×1"]
     drawn = spec.family.draw(400, torch.Generator().manual_seed(0), dtype=torch.float64)  # the same in every run
     assert risks["gd ×2"] == pytest.approx(best_gd(spec.family, drawn, 2)[1])
+    tied = best_gdpp(spec.family, drawn, 2)[:2]  # one rate and one curvature for all steps
+    for quantity, values in zip(("rate", "curvature"), tied, strict=True):
+        (found,) = result.select(quantity=quantity, learner="gd++ ×2")
+        assert found.values == pytest.approx([float(values[0])])
     (bends,) = result.select(quantity="curvature", learner="gd++ ×2 untied 1")
     (rates,) = result.select(quantity="rate", learner="gd++ ×2 untied 1")
     assert (len(rates.values), len(bends.values)) == (2, 1)

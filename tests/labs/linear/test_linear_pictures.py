@@ -1,7 +1,7 @@
 """Pictures of planted trainings: what is drawn, in which colour and on which axis."""
 
 import pytest
-from planted_linear import study
+from planted_linear import replaced, study
 
 from iclgd.labs.linear import figures
 from iclgd.report.figures import COLOURS
@@ -33,7 +33,7 @@ def test_the_picture_of_weights_lays_constructed_beside_learned_of_the_first_see
     values = [axes.images[0].get_array()[0, 0] for axes in panels]
     assert values == [1.0, 1.5, -6.0, -9.0]
     assert [axes.get_title(loc="left").split(", ")[1] for axes in panels] == ["constructed", "learned"] * 2
-    assert panels[2].images[0].get_clim() == (-6.0, 6.0)
+    assert [axes.images[0].get_clim() for axes in panels] == [(-1.0, 1.0)] * 2 + [(-6.0, 6.0)] * 2
     assert list(panels[0].get_xticks()) == list(panels[0].get_yticks()) == [0.5, 2.0]
     assert panels[0].lines[0].get_ydata()[0] == 1.5
 
@@ -45,7 +45,8 @@ def test_the_picture_of_shifts_draws_every_learner_at_every_value():
     assert list(line(panels[1], "trained").get_xdata()) == [1.0, 5.0]
     assert line(panels[3], "ridge").get_ydata() == pytest.approx([24.0, 25.0])
     assert [label.get_text() for label in panels[2].get_xticklabels()] == ["normal", "sphere"]
-    assert panels[2].lines[0].get_linestyle() == "None"
+    assert [axes.lines[0].get_linestyle() for axes in panels] == ["-", "-", "None", "-"]  # laws have no order
+    assert [axes.get_ylabel() for axes in panels] == ["½ squared error", "", "", ""]
     assert [axes.get_yscale() for axes in panels] == ["log", "log", "log", "linear"]  # by a factor of ten or more
 
 
@@ -65,15 +66,6 @@ def test_the_picture_of_learners_puts_the_nearest_of_the_last_layer_on_top_and_r
     assert second.get_label() == "after layer 2"
 
 
-def replaced(of, quantity, **changes):
-    """The same study with the values of one quantity set, learner by learner."""
-    for result in of.results.values():
-        for one in result.select(quantity=quantity):
-            if (name := str(one.labels["learner"])) in changes:
-                one.values[...] = changes[name]
-    return of
-
-
 def test_a_learner_has_the_same_colour_in_every_picture_and_the_trained_model_its_own():
     left = figures.training(study()).axes[0]
     shifted = figures.shifts(study()).axes[1]
@@ -82,11 +74,11 @@ def test_a_learner_has_the_same_colour_in_every_picture_and_the_trained_model_it
 
 
 def test_axes_are_logarithmic_where_the_largest_is_many_times_the_smallest():
-    def scale(largest):
-        made = replaced(study(), "loss by step", trained=[largest, 1.0, 1.0])
+    def scale(times):
+        made = replaced(study(), "loss by step", trained=[2.0 * times, 2.0, 2.0])
         return figures.training(made).axes[0].get_yscale()
 
-    assert [scale(largest) for largest in (4.9, 5.1)] == ["linear", "log"]
+    assert [scale(times) for times in (4.9, 5, 5.1)] == ["linear", "linear", "log"]
 
     def shifted(largest):
         every = {name: [1.0, largest] for name in ("trained", "gd ×1", "ridge", "zero")}

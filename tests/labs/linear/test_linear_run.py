@@ -5,10 +5,12 @@ import pytest
 import torch
 
 from iclgd.errors import Refusal
+from iclgd.labs.linear.fitting import members
 from iclgd.labs.linear.run import run, together
 from iclgd.labs.linear.spec import TrainSpec
 from iclgd.running import Where, run_study
 from iclgd.small import optimum
+from iclgd.small.train import Trained
 from iclgd.tools import Tools
 
 torch.set_num_threads(1)
@@ -65,17 +67,27 @@ def test_seeds_trained_together_have_the_numbers_of_training_apart(change):
             assert np.allclose(a.values, b.values, rtol=1e-3, atol=1e-5, equal_nan=True), a.labels
 
 
-def test_progress_is_told_as_many_steps_as_are_trained():
+@pytest.mark.parametrize("steps, every", [(79, 1), (80, 2)])
+def test_training_is_watched_forty_times_or_a_little_more_and_its_steps_are_told(steps, every):
     told = []
-    spec = TrainSpec.of(SMALL | {"steps": 90})
+    spec = TrainSpec.of(SMALL | {"steps": steps})
     list(together(spec.cells(), Tools(progress=lambda *what: told.append(what))))
     assert told[0] == ("learners at their best", 0)
-    assert told[1:] == [("training", 2)] * (1 + 45)  # before the first step, and 40 times or a little more
+    assert told[1:] == [("training", every)] * (1 + steps // every)  # once before the first step
 
 
-def test_a_training_that_diverges_is_refused_by_its_seeds():
+def test_a_training_that_diverges_is_refused():
     with pytest.raises(Refusal, match="training diverged"):
         results(**SMALL | {"rate": 1e9, "layers": 3, "steps": 50})
+
+
+def test_where_some_seeds_diverge_they_are_refused_by_name():
+    specs = [cell.spec for cell in TrainSpec.of(SMALL | {"seeds": "4,5,6", "rate": 0.03}).cells()]
+    params = {"qk": torch.ones(3, 2), "pv": torch.ones(3, 2)}
+    assert [one["pv"].tolist() for one in members(specs, Trained(params, torch.ones(1, 3), {}))] == [[1, 1]] * 3
+    params["qk"][0, 1], params["pv"][2, 0] = torch.nan, torch.inf
+    with pytest.raises(Refusal, match=r"training diverged for seeds \[4, 6\] with `rate` 0.03; lower it"):
+        members(specs, Trained(params, torch.ones(1, 3), {}))
 
 
 def test_one_layer_trained_is_the_optimal_gradient_step_whatever_its_seed():

@@ -13,7 +13,9 @@ from iclgd.labs.linear.stacks import DepthSpec, LayersSpec
 from iclgd.results import Result, array
 from iclgd.running import Where, run_study
 from iclgd.small import construct, learners, paths
+from iclgd.small.models import Transformer
 from iclgd.study import Study
+from iclgd.tasks.regression import Episodes
 from iclgd.tools import Tools
 
 torch.set_num_threads(1)
@@ -67,6 +69,26 @@ def test_a_stack_of_gradient_steps_moves_along_the_path_by_addition():
         for n in (1, 2, 3)
     ]
     assert np.all(found["loss", None] <= 1.02 * np.array(losses))  # the best read-out is no worse than the layer's own
+
+
+def test_a_layer_that_answers_as_newton_or_as_gradient_descent_is_placed_on_that_path(monkeypatch):
+    """Two of Newton's iterations, and eight steps of gradient descent."""
+    monkeypatch.setattr(Transformer, "states", lambda self, params, episodes: [episodes.query, episodes.target])
+    cell = DepthSpec.of(SMALL | {"dx": 3, "k": 7, "layers": 1}).cells()[0].spec
+    x, y, query = demonstrations()
+    top = torch.linalg.matrix_norm(x.mT @ x, 2)[:, None, None]
+    newton = learners.predict(learners.newton(x, y, 2), query)
+    descent = learners.predict(learners.gd(x, y, 7 / top, 8), query)
+
+    def measured(answer):
+        episodes = Episodes(x, y, query, answer)
+        found = depth.measured(cell, {}, episodes, episodes)
+        return {(one.labels["quantity"], one.labels.get("path")): float(one.values[0]) for one in found}
+
+    on_newton, on_descent = measured(newton), measured(descent)
+    assert (on_newton["steps", "newton"], on_descent["steps", "gd"]) == pytest.approx((4, 8))
+    assert max(on_newton["distance", "newton"], on_descent["distance", "gd"]) < 1e-20
+    assert min(on_newton["distance", "gd"], on_descent["distance", "newton"]) > 1e-6
 
 
 def test_growth_of_doubling_is_two_and_of_adding_is_less():

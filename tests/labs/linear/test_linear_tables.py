@@ -1,5 +1,6 @@
 """The tables of `linear layers` and `linear depth`, from results in which no two places hold the same number."""
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from iclgd.labs.linear import depth, layers
 from iclgd.labs.linear.stacks import DepthSpec, LayersSpec
+from iclgd.report.numbers import Size
 from iclgd.results import Result, array
 from iclgd.study import Study
 from iclgd.tools import Tools
@@ -21,14 +23,14 @@ def study_of(lab, spec, result) -> Study:
 
 
 def stacks(layers: int = 3, seeds: str = "1,2") -> Study:
-    """At layer l (from 1) of n: loss .1 n + .01 l, 2^l steps of gd, 2^(l + 1) on Newton's path; untrained ten times."""
+    """At layer l (from 1) of n: loss .1 n + .011 l, 2^l steps of gd, 2^(l + 1) of Newton's path; untrained × 10."""
 
     def result(cell) -> Result:
         n = cell.labels["layers"]
         at = np.arange(1.0, n + 1)
         arrays = []
         for more, times in (({}, 1.0), ({"init": "random"}, 10.0)):
-            arrays.append(array(times * (0.1 * n + 0.01 * at), "layer", quantity="loss", **more))
+            arrays.append(array(times * (0.1 * n + 0.011 * at), "layer", quantity="loss", **more))
             for path, extra, far in (("gd", 0, 0.5), ("newton", 1, 0.25)):
                 steps = times * 2 ** (at + extra)
                 arrays.append(array(steps, "layer", quantity="steps", path=path, **more))
@@ -45,20 +47,20 @@ def middles(table) -> list[list[str]]:
 def test_every_layer_of_the_deepest_stack_has_its_place_on_both_paths():
     shown = depth.page(stacks())
     assert middles(shown.table("Layer by layer")) == [
-        ["1", ".31", "2", ".5", "2", ".25"],
-        ["2", ".32", "4", "1", "3", ".5"],
-        ["3", ".33", "8", "1.5", "4", ".75"],
-        ["null: untrained", "3.3", "80", "15", "7.32", "7.5"],  # log₂ 160
+        ["1", ".311", "2", ".5", "2", ".25"],
+        ["2", ".322", "4", "1", "3", ".5"],
+        ["3", ".333", "8", "1.5", "4", ".75"],
+        ["null: untrained", "3.33", "80", "15", "7.32", "7.5"],  # log₂ 160
     ]
 
 
 def test_stacks_of_every_depth_are_shown_by_their_last_layers():
     shown = depth.page(stacks())
     assert middles(shown.table("Stack by stack")) == [
-        ["1", ".11", "2", ".5", "2", ".25"],
-        ["2", ".22", "4", "1", "3", ".5"],
-        ["3", ".33", "8", "1.5", "4", ".75"],
-        ["null: untrained", "3.3", "80", "15", "7.32", "7.5"],
+        ["1", ".111", "2", ".5", "2", ".25"],
+        ["2", ".222", "4", "1", "3", ".5"],
+        ["3", ".333", "8", "1.5", "4", ".75"],
+        ["null: untrained", "3.33", "80", "15", "7.32", "7.5"],
     ]
     assert [section.brief for section in shown.sections] == [True, True]
     assert shown.subtitle == (
@@ -93,6 +95,23 @@ def test_growth_is_held_against_one_step_a_layer_and_against_doubling(times, say
     assert says in depth.answer(study)
 
 
+@pytest.mark.parametrize(
+    "low, high, says",
+    [
+        (2.0, 2.5, "it grows faster than gradient descent does with one step a layer, and at least as fast as Newton"),
+        (1.9, 2.5, "it grows faster than gradient descent does with one step a layer"),
+        (1.7, 2.5, "which of the two it follows is not shown"),
+        (1.7, 2.0, "which of the two it follows is not shown"),
+        (1.5, 1.9, "it grows more slowly than Newton's iteration"),
+        (math.nan, math.nan, "which of the two it follows is not shown"),
+    ],
+)
+def test_what_is_said_of_growth_is_what_its_whole_interval_says(low, high, says):
+    said = depth._verdict(Size(2.0, low, high), added=1.7)
+    assert said.startswith(says)
+    assert ("Newton" in said) == ("Newton" in says)
+
+
 def kinds(seeds: str = "1,2,3") -> Study:
     """A layer's distance to a learner is .1, .2, … by learner, nearest to its own; seeds .001 apart."""
     order = {"linear": ["gd", "delta", "zero"], "delta": ["delta", "zero", "gd"]}
@@ -102,7 +121,7 @@ def kinds(seeds: str = "1,2,3") -> Study:
         arrays = [array(0.3 + 0.1 * (kind == "delta"), quantity="loss", learner="trained")]
         for place, name in enumerate(("gd", "delta", "zero")):
             labels = {"learner": f"{name} ×1", "name": name}
-            arrays.append(array(0.5 + 0.1 * place, quantity="loss", **labels))
+            arrays.append(array(0.512 + 0.1 * place, quantity="loss", **labels))
             arrays.append(array(0.1 + 0.1 * order[kind].index(name) + 0.001 * seed, quantity="spd", **labels))
             arrays.append(array(0.7 + 0.1 * place, quantity="untrained spd", **labels))
         return Result({}, arrays)
@@ -117,7 +136,7 @@ def test_kinds_of_layers_stand_beside_every_learner_with_its_loss_and_what_is_un
     assert [[str(entry).split(" [")[0] for entry in row] for row in table.rows] == [
         ["linear", ".3", "gd ×1", ".1", ".2", ".3"],
         ["delta", ".4", "delta ×1", ".3", ".1", ".2"],
-        ["(its own loss)", "", "", ".5", ".6", ".7"],
+        ["(its own loss)", "", "", ".512", ".612", ".712"],
         ["null: untrained", "", "", "", "", ".9"],
     ]
     assert [section.brief for section in shown.sections] == [True]

@@ -27,15 +27,15 @@ def _seeds(axes: Axes, steps: Sequence[int], values: np.ndarray, colour: str, la
 @styled
 def autoencoder(readings: Sequence[Reading]) -> Figure:
     """Validation loss and restored positions of the string autoencoder."""
-    made, axes = figure(2, width=3.8, height=2.8)
+    made, ((loss, symbols),) = figure(2, width=3.8, height=2.8)
     for colour, reading in zip(COLOURS, readings, strict=False):
         steps, name = reading.steps("encoder"), reading.setting.language
-        _seeds(axes[0, 0], steps, reading.encoding("loss"), colour, name)
-        _seeds(axes[0, 1], steps, reading.encoding("symbols"), colour, name)
-    axes[0, 0].set(title="Autoencoder validation loss", xlabel="step", ylabel="cross-entropy of a position")
-    axes[0, 1].set(title="Positions restored", xlabel="step", ylabel="share of held-out positions")
-    axes[0, 0].set_ylim(bottom=0)
-    legend(made, axes.flat)
+        _seeds(loss, steps, reading.encoding("loss"), colour, name)
+        _seeds(symbols, steps, reading.encoding("symbols"), colour, name)
+    loss.set(title="Autoencoder validation loss", xlabel="step", ylabel="cross-entropy of a position")
+    symbols.set(title="Positions restored", xlabel="step", ylabel="share of held-out positions")
+    loss.set_ylim(bottom=0)
+    legend(made, [loss, symbols])
     return made
 
 

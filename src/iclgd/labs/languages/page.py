@@ -66,7 +66,7 @@ def how_sure(reading: Reading) -> str:
 
 def labels_said(reading: Reading) -> str:
     """Whether the layers read the labels of the demonstrations."""
-    who, read = ("layer", "reads") if reading.setting.layers == 1 else ("layers", "read")
+    who, read, be = ("layer", "reads", "is") if reading.setting.layers == 1 else ("layers", "read", "are")
     lost = difference(reading)
     if math.isnan(lost.low):
         return f"Whether the {who} {read} labels is undecided from 1 seed (shuffling them costs {lost} of accuracy)"
@@ -74,7 +74,7 @@ def labels_said(reading: Reading) -> str:
         return f"The {who} {read} the labels: shuffling them costs {lost} of accuracy"
     if lost.high < 0:
         return f"Shuffling the labels makes the {who} better, by {Number(-lost.value, -lost.high, -lost.low)}"
-    return f"The {who} {'is' if who == 'layer' else 'are'} not shown to read labels: shuffling them costs {lost}"
+    return f"The {who} {be} not shown to read labels: shuffling them costs {lost}"
 
 
 def found(reading: Reading) -> list[Found]:

@@ -94,7 +94,7 @@ def some(parts: Sequence[Reading], labels: str, start: str, told: str) -> list[S
     """Training of three languages side by side: codes of an autoencoder, against uniform words outside."""
     kind = ("autoencoder", "complement", labels, start)
     chosen = [
-        part for part in parts if (s := part.setting) and (s.encoder.kind, s.negatives, s.labels, s.start) == kind
+        part for part in parts for s in [part.setting] if (s.encoder.kind, s.negatives, s.labels, s.start) == kind
     ]
     return shown(chosen, f"{labels}-", told)
 

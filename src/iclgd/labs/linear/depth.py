@@ -137,15 +137,19 @@ def answer(study: Study) -> str:
     if depth == 1:
         return f"One layer stands where gradient descent stands after {means} steps; more layers say how that grows."
     times, added = estimate(growth(steps)), float(growth(np.arange(1.0, depth + 1)[None])[0])
-    verdict = "which of the two it follows is not shown"
-    if times.low >= added:
-        verdict = "it grows faster than gradient descent does with one step a layer" + (
-            ", and at least as fast as Newton's iteration" if times.low >= 2 else ""
-        )
-    elif times.high < 2:
-        verdict = "it grows more slowly than Newton's iteration"
     return (
         f"After its layers the stack stands where gradient descent stands after {means} steps: "
         f"× {Size(times.value, times.low, times.high, digits=3)} a layer, where one step a layer has "
-        f"× {Size(added, digits=3)} and one of Newton's iterations × 2; {verdict}."
+        f"× {Size(added, digits=3)} and one of Newton's iterations × 2; {_verdict(times, added)}."
     )
+
+
+def _verdict(times: Size, added: float) -> str:
+    """Which of the two it follows, no surer than the interval; ``added``: the growth of one gradient step a layer."""
+    if times.low > added:
+        return "it grows faster than gradient descent does with one step a layer" + (
+            ", and at least as fast as Newton's iteration" if times.low >= 2 else ""
+        )
+    if times.high < 2:
+        return "it grows more slowly than Newton's iteration"
+    return "which of the two it follows is not shown"

@@ -90,7 +90,7 @@ def weights(study: Study) -> Figure:
             side: study.arrays(quantity="weights", matrix=name, side=side, seed=_seeds(study)[0])[0].values
             for side in ("constructed", "learned")
         }
-        limit = max(np.abs(sides["constructed"]).max(), 1e-12)
+        limit = np.abs(sides["constructed"]).max()
         for axes, (side, values) in zip(row, sides.items(), strict=True):
             image = axes.imshow(values, cmap="RdBu_r", vmin=-limit, vmax=limit)
             axes.set_xticks([(dx - 1) / 2, (dx + dim - 1) / 2], ["x", "y"])
@@ -148,7 +148,6 @@ def learners(study: Study) -> Figure:
     axes.set_yticks(range(len(names)), names)
     axes.set_xscale("log")
     axes.grid(axis="y", color="0.9", linewidth=0.7)
-    axes.set_axisbelow(True)
     legend(made, [axes])
     _labelled(axes, "Distance to every learner (nearest ringed)", "squared prediction distance")
     return made

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from iclgd.errors import Refusal
 from iclgd.lab import Cell
 from iclgd.labs.linear.exam import Exam, exam
+from iclgd.labs.linear.fitting import members
 from iclgd.labs.linear.spec import TrainCell
 from iclgd.metrics import functions as compare
 from iclgd.metrics.functions import Likeness, half_square
@@ -45,15 +45,10 @@ def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
         tools.progress("learners at their best", 0)
         judged = exam(specs[0])
         trained = fit(specs, judged, tools)
-        members = [member(trained.params, i) for i in range(len(specs))]
-        lost = [
-            spec.seed
-            for spec, params in zip(specs, members, strict=True)
-            if not all(value.isfinite().all() for value in params.values())
+        found = [
+            measured(spec, judged, params, curves(trained, judged, i))
+            for i, (spec, params) in enumerate(zip(specs, members(specs, trained), strict=True))
         ]
-        if lost:
-            raise Refusal(f"training diverged for seeds {lost} with `rate` {specs[0].rate:g}; lower it.")
-        found = [measured(specs[i], judged, members[i], curves(trained, judged, i)) for i in range(len(specs))]
     yield from found
 
 
