@@ -16,8 +16,8 @@ claim(
     left_less("function vector", "induction"),
     of="reading's effect left without function-vector heads, less without induction heads",
     stands="open",
-    note="Of label margins of a small model; they say it holds above all for larger ones. Shown for SmolLM2 and not "
-    "for Gemma, so it is open.",
+    note="Of label margins of a small model; they say it holds above all for larger ones. Three draws show it of "
+    "SmolLM2 and not of Gemma; five draws of the same task (studies/rivals.yaml) show it of neither.",
     **MINUTES,
 )
 claim(
@@ -29,6 +29,7 @@ claim(
     left_less("induction"),
     of="reading's effect left without ten induction heads, less without random heads",
     stands="open",
-    note="Shown for Gemma and not for SmolLM2, so it is open.",
+    note="Three draws of one task show it of Gemma and not of SmolLM2; five draws of three tasks show it of neither "
+    "(docs/implicit.md).",
     **MINUTES,
 )

@@ -51,8 +51,12 @@ def over_draws(shares: np.ndarray, wholes: np.ndarray) -> np.ndarray:
     ``wholes`` what it is a share of; a last axis more, as of layers, may be in the first alone. The mean of the draws'
     own shares has a long tail where there is little to miss in some draws: where sizes of effects vary by a factor of
     1.8 (the standard deviation of their logarithm is .6), its 95% interval over five draws covers 76%, and 52% at 2.7.
-    Of the ratio of sums it covers 92 to 96% (``missed``), 85 to 97% (``recovered``), and is narrower. Linearised as a
-    draw's own ratio is; draws and queries whose share is not known are left out.
+    Linearised as a draw's own ratio is; draws and queries whose share is not known are left out.
+
+    A draw that has most of the whole pulls the ratio to its own share and would seem to lie next to it: as in a
+    jackknife, its distance counts (1 − 1/S) / (1 − h) times, h being its part of the whole. Where the draws' shares
+    vary by a fifth, 95% intervals over three or five draws cover 90 to 96% at a factor of 1.8, 87 to 97% at 2.7;
+    without this 80 to 94% and 64 to 89%.
     """
     wholes = wholes.reshape(*wholes.shape, *[1] * (shares.ndim - wholes.ndim))
     known = np.isfinite(shares) & np.isfinite(wholes)
@@ -64,7 +68,16 @@ def over_draws(shares: np.ndarray, wholes: np.ndarray) -> np.ndarray:
     part_mean, whole_mean = (np.where(known, x, 0).sum((1, 2), keepdims=True) / some for x in (part, wholes))
     with np.errstate(invalid="ignore", divide="ignore"):  # no whole: no share
         ratio = part_mean / whole_mean
-        return np.where(known, ratio + (part - ratio * wholes) / whole_mean, np.nan)
+        apart = _as_left_out(known, wholes) * (part - ratio * wholes) / whole_mean
+    apart -= apart.sum((1, 2), keepdims=True) / some
+    return np.where(known, ratio + apart, np.nan)
+
+
+def _as_left_out(known: np.ndarray, wholes: np.ndarray) -> np.ndarray:
+    """How far the ratio without a draw is from the ratio, in parts of what it would be were draws alike in size."""
+    draws = known.any(2, keepdims=True).sum(1, keepdims=True)
+    rest = 1 - wholes.sum(2, keepdims=True) / wholes.sum((1, 2), keepdims=True)
+    return np.where(draws > 1, (1 - 1 / np.maximum(draws, 1)) / rest, 1.0)
 
 
 def shares_over_draws(

@@ -53,11 +53,12 @@ def plant(cell: Cell, random: np.random.Generator) -> list[Array]:
         found = [right(share, metric="accuracy", learner=name) for name, share in (("zero-shot", 0.4), ("icl", 0.8))]
         found += [right(0.6, metric="contextual", learner="icl"), same(0.05, metric="label-share", learner="icl")]
         found += [right(0.3, metric="accuracy", learner="icl", null="wrong-labels")]
+        whole = WHOLES[seed] if cell.labels["init"] == "trained" else 1.0
         found += [
             right(0.6, metric="agreement", learner=CONSTANT),
             missed(2.0, metric="margins-missed", learner=CONSTANT),
             missed(0.35, metric="margins-missed", learner="zero-shot"),
-            array(np.full(QUERIES, WHOLES[seed]), "query", quantity=WHOLE.format("margins-missed"), learner="icl"),
+            array(np.full(QUERIES, whole), "query", quantity=WHOLE.format("margins-missed"), learner="icl"),
         ]
         return [*found, same(0.5, metric="SimAOU", learner="icl", floor="other precision")]
     level, first = LEVEL[str(cell.labels["learner"])], cell.labels["init"] == "trained"

@@ -61,6 +61,7 @@ def test_answers_stand_beside_readings_with_one_answer_for_all_and_the_nulls_tha
     assert [text.split()[0] if text else "" for text in texts(table, CONSTANT)] == ["", ".60", "2.01"]
     assert [text.split()[0] if text else "" for text in texts(table, rows[5])] == [".20", "", "1.51"]
     assert [text.split()[0] if text else "" for text in texts(table, "lcgd 0.1")] == [".90", ".70", ".61"]
+    assert texts(table, rows[6])[2].startswith(".85 [")  # draws of random weights count alike: their own effects do
 
 
 def test_who_is_surely_nearer_to_reading_is_said_task_by_task(tables):
@@ -80,7 +81,7 @@ def test_differences_of_answers_are_to_nulls_to_one_answer_for_all_and_to_the_fi
     assert means[f"gd 0.1 − {CONSTANT}"] == "-1.200"
     assert means["lcgd 0.1 − gd 0.1"] == "-.200"
     assert means["lcgd 0.1 − trained on wrong labels"] == "-.900"
-    assert means["gd 0.1: trained − random"] == "-.050"
+    assert means["gd 0.1: trained − random"] == "-.043"
 
 
 def test_predictions_are_shown_with_recall_its_base_rate_and_tau(tables):
@@ -88,10 +89,10 @@ def test_predictions_are_shown_with_recall_its_base_rate_and_tau(tables):
     assert list(table.header)[1:4] == ["contextually calibrated", "agrees with icl", "margins missed"]
     assert list(table.header)[4:] == ["Rec2FTP", "its base rate", "above it by", "Kendall's τ"]
     assert [line[0] for line in table.texts()][5:8] == ["lcgd 0.1", "zero-shot, random", "icl, random"]
-    assert texts(table, "zero-shot") == ["", "", ".36 [.34 .37]", *[""] * 4]
+    assert texts(table, "zero-shot") == ["", "", ".36 [.32 .39]", *[""] * 4]
     assert texts(table, "icl") == [".60 [.41 .76]", *[""] * 6]
     recall = [".75 (9/12)", ".50 (15/30)"]
-    assert texts(table, "gd 0.01") == ["", ".70 [.51 .84]", ".91 [.89 .92]", *recall, ".33", ".025 [.000 .050]"]
+    assert texts(table, "gd 0.01") == ["", ".70 [.51 .84]", ".91 [.87 .94]", *recall, ".33", ".025 [.000 .050]"]
     assert texts(table, "lcgd 0.1, random")[4:] == [".50 (15/30)", ".19", ".088 [.063 .112]"]
 
 
