@@ -45,7 +45,7 @@ def plant(cell: Cell, random: np.random.Generator) -> list[Array]:
         return likeness(mean + task + wobble, random, spread=0, **labels)
 
     def missed(mean: float, **labels: str) -> Array:
-        return array(np.full(QUERIES, mean + wobble), "query", **labels)
+        return array(np.full(QUERIES, mean + task + wobble), "query", **labels)
 
     if "versus" in cell.labels:
         return [same(LEVEL[str(cell.labels["learner"])] / 2, metric="alpha")]

@@ -1,15 +1,18 @@
 """Every table of a comparison, from planted numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from planted_compare import QUERIES, planted
 from planted_tables import FIELDS, HALF, LEVEL, plant
 
 from iclgd.lab import Cell
+from iclgd.labs.compare import nearer as module
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.nearer import nearer
 from iclgd.labs.compare.page import page
-from iclgd.labs.compare.spec import CONSTANT
+from iclgd.labs.compare.spec import CONSTANT, WHOLE
 from iclgd.labs.compare.sweeps import last, size_of, swept
 from iclgd.results import Array, array
 
@@ -52,16 +55,16 @@ def test_a_tasks_table_has_learners_the_best_nulls_untrained_models_and_the_floo
 
 
 def test_answers_stand_beside_readings_with_one_answer_for_all_and_the_nulls_that_answer(tables):
-    """What is missed is of all draws' effect: (1 · −.01 + 2 · 0 + 9 · .01) / 12 above the level."""
+    """What is missed is of all draws' effect: (1 · −.01 + 2 · 0 + 9 · .01) / 12 above the level, and .1 by task."""
     table = tables.answers(["sentiment", "kinds"])
     assert list(table.header) == ["", "accuracy", "agrees with icl", "margins missed"]
     rows = ["zero-shot", "icl", CONSTANT, "gd 0.01", "gd 0.1"]
     rows += ["  trained on wrong labels", "  a model with random weights", "lcgd 0.01", "lcgd 0.1"]
     assert [line[0] for line in table.texts()] == [*rows, *rows[5:7]]
-    assert [text.split()[0] if text else "" for text in texts(table, CONSTANT)] == ["", ".60", "2.01"]
-    assert [text.split()[0] if text else "" for text in texts(table, rows[5])] == [".20", "", "1.51"]
-    assert [text.split()[0] if text else "" for text in texts(table, "lcgd 0.1")] == [".90", ".70", ".61"]
-    assert texts(table, rows[6])[2].startswith(".85 [")  # draws of random weights count alike: their own effects do
+    assert [text.split()[0] if text else "" for text in texts(table, CONSTANT)] == ["", ".60", "2.11"]
+    assert [text.split()[0] if text else "" for text in texts(table, rows[5])] == [".20", "", "1.61"]
+    assert [text.split()[0] if text else "" for text in texts(table, "lcgd 0.1")] == [".90", ".70", ".71"]
+    assert texts(table, rows[6])[2].startswith(".95 [")  # draws of random weights count alike: their own effects do
 
 
 def test_who_is_surely_nearer_to_reading_is_said_task_by_task(tables):
@@ -72,7 +75,40 @@ def test_who_is_surely_nearer_to_reading_is_said_task_by_task(tables):
     assert texts(table, "sentiment: lcgd 0.1")[0].startswith(".61 [.")
     less = f"{CONSTANT}, trained on wrong labels"
     assert texts(table, "sentiment: lcgd 0.1")[1:] == [less, "doing nothing"]
+    assert texts(table, "kinds: gd 0.01")[0].startswith("1.11 [")
     assert texts(table, "kinds: gd 0.01")[1:] == [less, "doing nothing"]
+
+
+def test_who_is_nearer_is_corrected_for_all_of_a_task_s_comparisons(tables, monkeypatch):
+    families = []
+    monkeypatch.setattr(
+        module, "holm", lambda family: families.append(len(family)) or [replace(one, corrected=1.0) for one in family]
+    )
+    table = nearer(tables)
+    assert families == [12, 12]  # four learners, each against nothing, one answer and wrong labels
+    assert all(line[2:] == ["", ""] for line in table.texts())
+
+
+def test_shares_whose_wholes_are_not_there_are_not_shown():
+    def without(cell, random):
+        return [one for one in plant(cell, random) if one.labels.get("quantity") != WHOLE.format("margins-missed")]
+
+    tables = Evidence(planted(without, **FIELDS), "prompt")
+    assert not tables.comparison.values(["kinds"], None, init="trained", learner="gd 0.1", metric="margins-missed").size
+    assert tables.comparison.values(["kinds"], None, init="trained", learner="gd 0.1", metric="accuracy").size
+
+
+def test_a_draw_that_one_of_two_lost_counts_for_neither():
+    def lost(cell, random):
+        found, labels = plant(cell, random), cell.labels
+        gone = labels.get("learner") == "gd 0.1" and labels["seed"] == 2
+        return [one for one in found if not (gone and one.labels.get("metric") == "margins-missed")]
+
+    comparison = planted(lost, **FIELDS)
+    one, two = ({"init": "trained", "learner": name, "metric": "margins-missed"} for name in ("gd 0.01", "gd 0.1"))
+    found = comparison.difference(["kinds"], None, one, two)
+    assert found.estimate.mean == pytest.approx(0.1)
+    assert found.estimate.seeds == 2
 
 
 def test_differences_of_answers_are_to_nulls_to_one_answer_for_all_and_to_the_first_learner(tables):

@@ -108,7 +108,9 @@ class Comparison:
         A seed is the same one in every task and for every learner; tasks with fewer queries are filled up with nan.
         Of shares, draws count by how much there is to have a share of (`margins.over_draws`).
         """
-        values = self._stacked(tasks, position, labels)
+        return self._of_all_draws(self._stacked(tasks, position, labels), tasks, labels)
+
+    def _of_all_draws(self, values: Values, tasks: Sequence[str], labels: Labels) -> Values:
         metric = self._metric(labels)
         if metric is None or metric.whole is None or not values.size:
             return values
@@ -216,8 +218,12 @@ class Comparison:
         self, tasks: Sequence[str], position: str | None, one: Labels, two: Labels
     ) -> tuple[Values, Values] | None:
         both = [t for t in tasks if all(self.arrays(task=t, **labels) for labels in (one, two))]
-        first, second = (self.values(both, position, **labels) for labels in (one, two))
-        return (first, second) if first.size and first.shape == second.shape else None
+        first, second = (self._stacked(both, position, labels) for labels in (one, two))
+        if not first.size or first.shape != second.shape:
+            return None
+        known = np.isfinite(first) & np.isfinite(second)  # a draw that one of them lost counts for neither
+        pair = [self._of_all_draws(np.where(known, v, NAN), both, at) for v, at in ((first, one), (second, two))]
+        return (pair[0], pair[1]) if pair[0].size and pair[1].size else None
 
     def _apart(self, labels: Labels) -> Bounds | None:
         """The bounds of a difference of two numbers that have bounds."""
