@@ -120,6 +120,21 @@ def test_the_answer_is_no_surer_than_beside_the_nearest_null(other, says):
     assert found in answer(planted(with_heads(other=other), seeds=3))
 
 
+def test_the_answer_has_the_null_s_interval_as_the_table_has_it():
+    """Of a correlation, which has bounds: two draws of 1 and .3 would reach far beyond them."""
+
+    class Varying(Plant):
+        def __call__(self, cell):
+            near = np.arange(ALL) / 100
+            self.trained["other query"] = near if cell.labels["seed"] == 0 else (near + SHUFFLED / 100) / 2
+            return super().__call__(cell)
+
+    heads = Heads(planted(Varying(), seeds=2))
+    shown = str(heads.table().rows[2][1])
+    assert shown.endswith(" 1.00]")
+    assert f"the {shown} of the nearest null" in heads.said()
+
+
 def test_one_draw_decides_nothing_and_training_that_diverged_has_no_heads():
     assert "not shown to be more than" in Heads(planted(seeds=1)).said()
     plant = Plant()

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from iclgd.labs.causal.view import View, mean
+from iclgd.metrics.crossed import Bounds
 from iclgd.metrics.differences import Difference, difference, holm, nearest, over_draws
 from iclgd.report.numbers import Number
 
@@ -24,6 +25,7 @@ class Beside:
     view: View
     own: Mapping[float, Values]
     nulls: Mapping[float, Mapping[str, Values]]
+    bounds: Bounds | None = None  # of what the values are
 
     @cached_property
     def rate(self) -> float | None:
@@ -60,7 +62,7 @@ class Beside:
         """No surer than beside the highest null that it is not shown to be above."""
         assert self.rate is not None
         apart = {title: one for (rate, title), one in self.differences.items() if rate == self.rate}
-        given = {title: mean(self.nulls[self.rate][title]) for title in apart}
+        given = {title: mean(self.nulls[self.rate][title], self.bounds) for title in apart}
         found = nearest(apart, given)
         if found is None:
             return "beside no null"

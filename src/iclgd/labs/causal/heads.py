@@ -54,7 +54,7 @@ class Heads:
         rates = self.view.spec.rates
         own = {rate: self.correlation(rate) for rate in rates}
         nulls = {rate: {title: self.correlation(rate, null) for null, title in NULLS.items()} for rate in rates}
-        return Beside(self.view, own, nulls)
+        return Beside(self.view, own, nulls, CORRELATION)
 
     # what is shown
 
