@@ -18,7 +18,7 @@ from plain import (
 )
 
 from iclgd.errors import Refusal
-from iclgd.learners import layercausal
+from iclgd.learners import vocabulary
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal, LayerCausalPaper
 from tiny import tiny_subject
@@ -191,12 +191,12 @@ def test_two_products_give_what_autograd_through_the_unembedding_gives(monkeypat
     normed = torch.randn(10, subject.layout.config.hidden_size, generator=generator, dtype=torch.float64) * 3
     wanted = torch.randint(subject.layout.config.vocab_size, (10,), generator=generator)
     shares = torch.rand(10, generator=generator, dtype=torch.float64)
-    monkeypatch.setattr(layercausal, "LOGITS", {"cpu": 0})
-    monkeypatch.setattr(layercausal, "LEAST_ROWS", rows)
-    fast = layercausal._closed_form(subject, normed, wanted, shares, [])
-    assert layercausal.plain_unembedding(subject.layout) is not None
-    monkeypatch.setattr(layercausal, "plain_unembedding", lambda _layout: None)
-    plain = layercausal._closed_form(subject, normed, wanted, shares, [])
+    monkeypatch.setattr(vocabulary, "LOGITS", {"cpu": 0})
+    monkeypatch.setattr(vocabulary, "LEAST_ROWS", rows)
+    fast = vocabulary.cross_entropies(subject, normed, wanted, shares, [], vocabulary.Desk())
+    assert vocabulary.plain_unembedding(subject.layout) is not None
+    monkeypatch.setattr(vocabulary, "plain_unembedding", lambda _layout: None)
+    plain = vocabulary.cross_entropies(subject, normed, wanted, shares, [], vocabulary.Desk())
     leaf = normed.clone().requires_grad_()
     losses = torch.nn.functional.cross_entropy(subject.unembed_normed(leaf), wanted, reduction="none")
     (slopes,) = torch.autograd.grad((losses * shares).sum(), leaf)
@@ -207,4 +207,4 @@ def test_two_products_give_what_autograd_through_the_unembedding_gives(monkeypat
 
 @pytest.mark.parametrize("architecture", ["cohere", "granite", "gemma2"])
 def test_logits_that_are_more_than_a_product_have_no_plain_unembedding(architecture):
-    assert layercausal.plain_unembedding(tiny_subject(architecture).layout) is None
+    assert vocabulary.plain_unembedding(tiny_subject(architecture).layout) is None

@@ -6,14 +6,15 @@ import pytest
 import torch
 from plain import DEMOS, prompts, subject_of
 
-from iclgd.learners import context_vector, layercausal
+from iclgd.learners import context_vector, vocabulary
 from iclgd.learners.course import Batch, Step, on_device
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.function_vector import FunctionVector, largest
-from iclgd.learners.layercausal import LayerCausal, plain_unembedding
+from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.outcome import diverged, outcome
 from iclgd.learners.task_vector import TaskVector
 from iclgd.learners.together import _places, trained_bytes
+from iclgd.learners.vocabulary import plain_unembedding
 from iclgd.models.patches import read
 
 STEPS = [Step((1, 5, 6, 7), range(1, 4), 0), Step((1, 8), range(1, 2), 1)]
@@ -128,10 +129,10 @@ def test_rows_of_the_vocabulary_come_in_parts_and_give_what_they_give_at_once(ar
     with learner.learn(subject, prompts()) as predictor:
         whole, losses = [slot.parameter.clone() for slot in predictor.slots], predictor.training.losses
     sizes = []
-    own = layercausal._products
-    monkeypatch.setattr(layercausal, "_products", lambda *given: sizes.append(given[-1]) or own(*given))
-    monkeypatch.setattr(layercausal, "LEAST_ROWS", 2)
-    monkeypatch.setattr(layercausal, "LOGITS", {"cpu": 5 * subject.layout.config.vocab_size})
+    own = vocabulary._products
+    monkeypatch.setattr(vocabulary, "_products", lambda *given: sizes.append(len(given[-1])) or own(*given))
+    monkeypatch.setattr(vocabulary, "LEAST_ROWS", 2)
+    monkeypatch.setattr(vocabulary, "LOGITS", {"cpu": 5 * subject.layout.config.vocab_size})
     with learner.learn(subject, prompts()) as predictor:
         for ours, theirs in zip(predictor.slots, whole, strict=True):
             torch.testing.assert_close(ours.parameter, theirs, rtol=0, atol=1e-12)

@@ -5,6 +5,7 @@ import torch
 from drawn import drawn_prompts
 
 from iclgd.learners import together
+from iclgd.learners.course import Step
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.together import Job, train_together
@@ -74,6 +75,7 @@ def test_experts_are_left_alone():
 
 def test_training_side_by_side_runs_no_mlp_on_padding():
     subject, seen = tiny_subject("llama"), []
+    GradientDescent().check(subject, Step((1, 2), range(1, 2), 0))  # the model is asked once how it answers
     mlp = subject.layout.blocks[0].mlp
     watch = mlp.down_proj.register_forward_hook(lambda _m, _a, y: seen.append(y.shape[:-1].numel()))
     trained(subject, GradientDescent(rate=0.05))

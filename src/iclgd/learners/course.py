@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from iclgd.learners.vocabulary import Desk
 from iclgd.models.layout import Part
 from iclgd.models.packed import Packed
 from iclgd.models.subject import Subject
@@ -69,6 +70,11 @@ class Batch:
     def width(self) -> int:
         return self.ids.shape[1] if self.packed is None else self.packed.width
 
+    @property
+    def shares(self) -> Float[Tensor, " row"]:
+        """Of each prediction in the mean over its replica's targets."""
+        return self.counts.double().reciprocal()[self.replica]
+
     def padded(self, states: Float[Tensor, "sequence token dim"]) -> Float[Tensor, "replica width dim"]:
         return states if self.packed is None else self.packed.padded(states)
 
@@ -121,7 +127,10 @@ class Trainable(Protocol):
         ...
 
     def gradients(
-        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor]
+        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor], desk: Desk
     ) -> tuple[Float[Tensor, " replica"], Gradients]:
-        """Each replica's loss, and the gradient of their sum with respect to the leaves."""
+        """Each replica's loss, and the gradient of their sum with respect to the leaves.
+
+        The gradients are good until the next call: what they stand in is used again.
+        """
         ...

@@ -14,6 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from iclgd.learners.course import Batch, Gradients, Step
 from iclgd.learners.together import Job, train_together
+from iclgd.learners.vocabulary import Desk, answers_plainly, cross_entropies, of_unembedding
 from iclgd.models.layout import Part
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor
@@ -64,27 +65,33 @@ class GradientDescent:
         return [Step(ids, range(first, len(ids)), index)]
 
     def check(self, subject: Subject, step: Step) -> None:
-        """The model's own loss is right by itself."""
+        """The model's own loss is right by itself; how it answers is asked while no replica's weights run."""
+        answers_plainly(subject)
 
     def predictions(self, subject: Subject) -> int:
         return 1
 
     def gradients(
-        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor]
+        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor], desk: Desk
     ) -> tuple[Float[Tensor, " replica"], Gradients]:
         """∇ of the mean cross-entropy of the model's own prediction of the next token."""
-        with _only(batch, subject.layout.unembedding):
+        states: list[Tensor] = []
+        plain = answers_plainly(subject) and not of_unembedding(subject, leaves)
+
+        def asked(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor]:
+            states.append(batch.pick(args[0])[None])
+            return (states[0][:, :1] if plain else states[0],)  # the vocabulary at the rows that predict, or later
+
+        handle = subject.layout.unembedding.register_forward_pre_hook(asked)
+        try:
             logits = subject.model(batch.ids, use_cache=False, **batch.extra).logits[0]
-        precise = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        losses = batch.means(cross_entropy(precise, batch.wanted.to(logits.device), reduction="none"))
-        return losses.detach(), list(torch.autograd.grad(losses, leaves, torch.ones_like(losses)))
-
-
-@contextmanager
-def _only(batch: Batch, unembedding: nn.Module) -> Iterator[None]:
-    """The vocabulary is computed at the rows that predict a target, and nowhere else."""
-    handle = unembedding.register_forward_pre_hook(lambda _module, args: (batch.pick(args[0])[None],))
-    try:
-        yield
-    finally:
-        handle.remove()
+        finally:
+            handle.remove()
+        if not plain:
+            precise = logits.to(torch.promote_types(logits.dtype, torch.float32))
+            losses = batch.means(cross_entropy(precise, batch.wanted.to(logits.device), reduction="none"))
+            return losses.detach(), list(torch.autograd.grad(losses, leaves, torch.ones_like(losses)))
+        (normed,) = states[0]
+        shares, wanted = (part.to(normed.device) for part in (batch.shares, batch.wanted))
+        entropies, slopes, _ = cross_entropies(subject, normed.detach(), wanted, shares, [], desk)
+        return batch.means(entropies), list(torch.autograd.grad(normed, leaves, slopes))

@@ -17,12 +17,9 @@ from torch import Tensor, nn
 from iclgd.errors import Refusal
 from iclgd.learners.course import Batch, Gradients, Step
 from iclgd.learners.descent import GradientDescent
-from iclgd.models.layout import Layout
+from iclgd.learners.vocabulary import Desk, cross_entropies, of_unembedding
 from iclgd.models.subject import Subject
 from iclgd.prompts import Demo, Ids
-
-LOGITS = {"cpu": 2**25}  # that are alive at a time, by kind of device
-MANY_LOGITS, LEAST_ROWS = 2**27, 256  # fewer rows at a time are a slow product
 
 
 @dataclass(frozen=True)
@@ -40,12 +37,12 @@ class LayerCausal(GradientDescent):
         subject.check_unembedding(outputs[subject.layout.layers - 1][0], final)
 
     def gradients(
-        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor]
+        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor], desk: Desk
     ) -> tuple[Float[Tensor, " replica"], Gradients]:
         outputs: dict[int, Tensor] = {}
         with _detached(subject.layout.blocks), subject.watched_blocks(lambda i, y: outputs.update({i: batch.pick(y)})):
             subject.model(batch.ids, use_cache=False, logits_to_keep=1, **batch.extra)
-        return _all_layers(subject, outputs, batch, leaves)
+        return _all_layers(subject, outputs, batch, leaves, desk)
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ class LayerCausalPaper(LayerCausal):
         return [Step(ids if t == first else ids[: t + 1], range(t, t + 1), index, t == first) for t in whole.targets]
 
     def gradients(
-        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor]
+        self, subject: Subject, batch: Batch, leaves: Sequence[Tensor], desk: Desk
     ) -> tuple[Float[Tensor, " replica"], Gradients]:
         outputs: dict[int, Tensor] = {}
         layout = subject.layout
@@ -77,11 +74,11 @@ class LayerCausalPaper(LayerCausal):
             subject.watched_outputs(lambda i, y: outputs.update({i: batch.pick(y)})),
         ):
             subject.model(batch.ids, use_cache=False, logits_to_keep=1, **batch.extra)
-        return _all_layers(subject, outputs, batch, leaves)
+        return _all_layers(subject, outputs, batch, leaves, desk)
 
 
 def _all_layers(
-    subject: Subject, outputs: dict[int, Tensor], batch: Batch, leaves: Sequence[Tensor]
+    subject: Subject, outputs: dict[int, Tensor], batch: Batch, leaves: Sequence[Tensor], desk: Desk
 ) -> tuple[Float[Tensor, " replica"], Gradients]:
     """Σ over layers of each replica's mean loss of U(output), and its gradient.
 
@@ -91,86 +88,21 @@ def _all_layers(
     last = outputs[max(outputs)].device
     stacked = torch.stack([outputs[layer].to(last) for layer in sorted(outputs)])  # layer row dim
     normed = subject.layout.norm(stacked).flatten(0, 1)
-    shares, wanted = (
-        part.to(normed.device) for part in (batch.counts.double().reciprocal()[batch.replica], batch.wanted)
-    )
-    outside = [i for i, leaf in enumerate(leaves) if _is_of(subject.layout.unembedding, leaf)]
-    losses, slopes, more = _closed_form(
+    shares, wanted = (part.to(normed.device) for part in (batch.shares, batch.wanted))
+    outside = of_unembedding(subject, leaves)
+    losses, slopes, more = cross_entropies(
         subject,
         normed.detach(),
         wanted.repeat(len(stacked)),
         shares.repeat(len(stacked)),
         [leaves[i] for i in outside],
+        desk,
     )
     found = torch.autograd.grad(normed, leaves, slopes, allow_unused=True)
     gradients = [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(leaves, found, strict=True)]
     for i, gradient in zip(outside, more, strict=True):
         gradients[i] = gradients[i] + gradient
     return batch.means(losses.view(len(stacked), -1).sum(0)), gradients
-
-
-@torch.no_grad()
-def _closed_form(
-    subject: Subject,
-    normed: Float[Tensor, "row dim"],
-    wanted: Tensor,
-    shares: Float[Tensor, " row"],
-    outside: Sequence[Tensor],
-) -> tuple[Float[Tensor, " row"], Float[Tensor, "row dim"], list[Tensor]]:
-    """Cross-entropies of U's predictions; ∇ of Σ share·loss in the rows, and in parameters of the unembedding.
-
-    ∂CE/∂logits = softmax(logits) − onehot: no graph over the vocabulary, of which a few rows are alive at a time.
-    """
-    room = max(LEAST_ROWS, LOGITS.get(normed.device.type, MANY_LOGITS) // subject.layout.config.vocab_size)
-    matrix = plain_unembedding(subject.layout)
-    if matrix is not None and not outside and matrix.dtype in (torch.float32, torch.float64):
-        return *_products(normed, matrix, wanted, shares, room), []
-    losses, slopes, more = [], [], [torch.zeros_like(leaf) for leaf in outside]
-    for first in range(0, len(normed), room):
-        part = slice(first, first + room)
-        rows, targets = normed[part].detach().requires_grad_(), wanted[part, None]
-        with torch.enable_grad():
-            logits = subject.unembed_normed(rows)
-        logs = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
-        losses.append(-logs.gather(1, targets)[:, 0])
-        slope = logs.exp_().scatter_add_(1, targets, -torch.ones_like(targets, dtype=logs.dtype))
-        slope *= shares[part, None].to(slope)
-        slope, *added = torch.autograd.grad(logits, [rows, *outside], slope.to(logits.dtype))
-        slopes.append(slope)
-        more = [one + other for one, other in zip(more, added, strict=True)]
-    return torch.cat(losses), torch.cat(slopes), more
-
-
-def plain_unembedding(layout: Layout) -> Float[Tensor, "token dim"] | None:
-    """U, where logits are U times what the final norm gives, and nothing else is done to them."""
-    names, last = layout.names, layout.unembedding
-    other = names.scale, names.divisor, getattr(layout.config, "final_logit_softcapping", None)
-    if type(last) is not nn.Linear or last.bias is not None or other != (None, None, None):
-        return None
-    return last.weight
-
-
-def _products(
-    normed: Float[Tensor, "row dim"], matrix: Float[Tensor, "token dim"], wanted: Tensor, shares: Tensor, room: int
-) -> tuple[Float[Tensor, " row"], Float[Tensor, "row dim"]]:
-    """The same where logits are a product and nothing else: two products a part, and logits in one place throughout."""
-    losses, slopes = normed.new_empty(len(normed)), torch.empty_like(normed)
-    place = normed.new_empty(min(room, len(normed)), len(matrix))
-    for first in range(0, len(normed), room):
-        part = slice(first, first + room)
-        targets = wanted[part, None]
-        logits = torch.mm(normed[part], matrix.T, out=place[: len(targets)])
-        top, right = logits.amax(1, keepdim=True), logits.gather(1, targets)
-        total = logits.sub_(top).exp_().sum(1, keepdim=True)
-        losses[part] = (total.log() + top - right)[:, 0]
-        share = shares[part, None].to(logits)
-        logits.mul_(share / total).scatter_add_(1, targets, -share)
-        torch.mm(logits, matrix, out=slopes[part])
-    return losses, slopes
-
-
-def _is_of(module: nn.Module, leaf: Tensor) -> bool:
-    return any(leaf is parameter for parameter in module.parameters())
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from torch import Tensor
 from iclgd.errors import out_of_memory
 from iclgd.learners.course import Batch, Step, Trainable, on_device
 from iclgd.learners.outcome import outcome
+from iclgd.learners.vocabulary import Desk
 from iclgd.models.budget import free_memory
 from iclgd.models.layout import Part, Slot
 from iclgd.models.replicas import InPlace, Stacked, norms, replicas_that_fit, stackable
@@ -167,6 +168,7 @@ class _Loop:
     def __init__(self, subject: Subject, jobs: Sequence[Job], weights: Stacked | InPlace):
         self.subject, self.jobs, self.weights, self.learner = subject, jobs, weights, jobs[0].learner
         self.vectors: list[dict[int, Tensor]] = [{} for _ in jobs]
+        self._desk = Desk()
         self._rates = self._numbers([job.learner.rate for job in jobs])
         self._clips = self._numbers([job.learner.clip or math.inf for job in jobs])
         self._met: list[Float[Tensor, "replica _"]] = []
@@ -189,7 +191,7 @@ class _Loop:
                 keep = self.subject.watched_queries(lambda i, y: seen.update({i: self._some(batch.padded(y), kept)}))
                 stack.enter_context(keep)
             stack.enter_context(unpadded(self._row_wise, batch.text, (len(batch.ids), batch.ids.shape[1])))
-            losses, found = self.learner.gradients(self.subject, batch, self.weights.leaves)
+            losses, found = self.learner.gradients(self.subject, batch, self.weights.leaves, self._desk)
         gradients = self.weights.restricted(found)
         squares = self._by_layer([length.square() for length in norms(gradients)])
         total = squares.sum(1).sqrt()

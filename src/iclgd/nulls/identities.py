@@ -19,6 +19,7 @@ from iclgd.learners.course import Batch
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.prompted import InContext, ZeroShot
+from iclgd.learners.vocabulary import Desk
 from iclgd.metrics.likeness import cosine
 from iclgd.metrics.nulls import isotropic, other_query
 from iclgd.metrics.updates import update_size
@@ -103,7 +104,7 @@ def layer_losses(seed: int) -> dict[str, float]:
     learner = LayerCausal()
     with subject.training("kv") as slots:
         batch = Batch.of(learner.course(asked)[:1])
-        _, apart = learner.gradients(subject, batch, [slot.parameter for slot in slots])
+        _, apart = learner.gradients(subject, batch, [slot.parameter for slot in slots], Desk())
         together = [torch.zeros_like(slot.parameter) for slot in slots]
         for layer in range(LAYERS):  # a layer's own loss, by a pass whose lower layers have no history
             outputs: dict[int, Tensor] = {}
@@ -187,6 +188,6 @@ def work_of_learners(seed: int) -> dict[str, float]:
     for name, learner in (("gd", GradientDescent()), ("lcgd", LayerCausal())):
         with subject.training("kv") as slots, _Counted() as counter:
             batch = Batch.of(learner.course(asked)[:1])
-            learner.gradients(subject, batch, [slot.parameter for slot in slots])
+            learner.gradients(subject, batch, [slot.parameter for slot in slots], Desk())
         counted[name] = counter.flops
     return {"ratio": counted["lcgd"] / counted["gd"]}

@@ -8,6 +8,7 @@ import torch
 
 from iclgd.learners.course import Batch, on_device
 from iclgd.learners.descent import GradientDescent
+from iclgd.learners.vocabulary import Desk
 from iclgd.models.replicas import InPlace
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor
@@ -28,10 +29,10 @@ class FullBatch:
     def learn(self, subject: Subject, prompts: Prompts) -> Iterator[Predictor]:
         one = self.single
         with subject.training(one.trains) as slots:
-            weights = InPlace(slots)
+            weights, desk = InPlace(slots), Desk()
             steps = one.course(prompts)[: len(prompts.demos)]
             (batch,) = on_device([Batch.of(steps)], subject.device)
             for _ in range(one.epochs):
-                _, gradients = one.gradients(subject, batch, weights.leaves)
+                _, gradients = one.gradients(subject, batch, weights.leaves, desk)
                 weights.descend(weights.restricted(gradients), torch.tensor([one.rate]))
             yield Predictor(subject, subject.encode(prompts.bos), slots=slots)
