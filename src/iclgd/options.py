@@ -142,6 +142,11 @@ class SomeEpisodes(EpisodeOptions):
         return self.draws_note
 
     @property
+    def one_draw(self) -> str:
+        """What an answer says of its intervals where they are of one draw of one task, which decides nothing."""
+        return "One draw: intervals are over queries alone." if len(self.seeds) == len(self.task) == 1 else ""
+
+    @property
     def draws_note(self) -> str:
         """The same for one task."""
         if len(self.seeds) == 1:

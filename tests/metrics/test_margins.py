@@ -107,6 +107,25 @@ def test_intervals_cover_where_draws_differ_in_size_and_in_their_share(varies, l
     assert least <= ((low <= 0.6) & (high >= 0.6)).mean() <= 0.985
 
 
+@pytest.mark.parametrize("varies, least, most", [(0.3, 0.8, 0.92), (0.6, 0.55, 0.7)])
+def test_shares_that_grow_with_the_effect_are_not_covered(varies, least, most):
+    """Of five draws: the few large ones that make the truth are seldom among them."""
+    random = np.random.default_rng(6)
+    wholes = np.exp(2 * varies * random.standard_normal((1000, 5, 1)))
+    truth = np.exp(2 * varies**2 * (1.3**2 - 1))  # E wholes^1.3 / E wholes
+    _, low, high = intervals(np.moveaxis(over_draws(wholes**0.3, wholes), 0, -1))
+    assert least <= ((low <= truth) & (high >= truth)).mean() <= most
+
+
+def test_the_truth_lies_above_intervals_of_skewed_shares_that_miss_it():
+    random = np.random.default_rng(7)
+    wholes = np.exp(2 * 0.3 * random.standard_normal((2000, 5, 1)))
+    shares = np.exp(0.6 * random.standard_normal((2000, 5, 1)) - 0.18)  # of mean 1
+    _, low, high = intervals(np.moveaxis(over_draws(shares, wholes), 0, -1))
+    assert 0.8 <= ((low <= 1) & (high >= 1)).mean() <= 0.92
+    assert (high < 1).mean() > 4 * (low > 1).mean()
+
+
 def test_draws_count_by_what_there_is_to_have_a_share_of():
     random = np.random.default_rng(4)
     sizes = np.array([0.1, 1.0, 5.0])[:, None, None]

@@ -13,7 +13,14 @@ from iclgd.small.construct import learning_layer
 from iclgd.small.fast import RULES
 from iclgd.small.models import Transformer
 from iclgd.small.recurrent import delta_weights, mesa_weights
-from iclgd.small.theorems.fast_weights import by_autograd, chunked_delta, conjugate_gradients, proximal, squared
+from iclgd.small.theorems.fast_weights import (
+    by_autograd,
+    chunked_delta,
+    conjugate_gradients,
+    diagonal_steps,
+    proximal,
+    squared,
+)
 from iclgd.small.train import Adam, stack, train
 from iclgd.tasks.laws import Inputs, LinearMap
 from iclgd.tasks.regression import Episodes, Regression
@@ -82,6 +89,15 @@ def test_longhorn_layer_is_the_proximal_step(size, seed):
     own, asked = read("longhorn", keys, values, queries, rate=5 * rates)
     close(own, answers(states, queries))
     close(asked, queries @ states[-1].T)
+
+
+def test_longhorn_as_built_shrinks_each_entry_of_the_state_by_the_square_of_its_key():
+    """Two tokens by hand, δ = 1: Δ is 1/6, then 1/3; the proximal step would also move what stands beside."""
+    keys, values = torch.tensor([[1.0, 2.0], [1.0, 1.0]], dtype=F64), torch.tensor([[6.0], [0.0]], dtype=F64)
+    first, second = diagonal_steps(keys, values, torch.ones(2, dtype=F64))
+    assert first.tolist() == [[1.0, 2.0]]
+    close(second, torch.tensor([[2 / 3, 4 / 3]], dtype=F64))
+    close(proximal(keys, values, torch.ones(2, dtype=F64))[1], torch.tensor([[0.0, 1.0]], dtype=F64))
 
 
 @few

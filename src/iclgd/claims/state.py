@@ -158,8 +158,8 @@ STANDS = (
     ),
     Stand(
         "fails",
-        "That identities are evidence of learning: any path of matrices is such a descent, untrained blocks converge "
-        "too, and their patches serve no other query.",
+        "That identities are evidence of learning: any path is such a descent, untrained blocks converge too, and "
+        "their patches hardly serve another query.",
         "dherin2025.descent-is-evidence dherin2025.convergence-is-evidence dherin2025.serves-other-queries",
     ),
     Stand(
@@ -177,8 +177,9 @@ STANDS = (
     ),
     Stand(
         "fails",
-        "That a gate on the delta rule's state helps on regressions, which do not change while they are read.",
-        "yang2025.gate-is-of-use",
+        "That a gate on the delta rule's state helps on regressions, which never change; that Longhorn's code takes "
+        "its proximal step.",
+        "yang2025.gate-is-of-use longhorn2024.as-built",
     ),
     Stand(
         "fails",
@@ -234,20 +235,20 @@ STANDS = (
     Stand(
         "open",
         "Does training's attention do what reading does in the model that read nothing? Does order move reading more, "
-        "do next tokens differ, does training bring them nearer? Three tasks decide none of it.",
+        "do next tokens differ, does training bring them nearer? Of gradient descent three tasks decide nothing.",
         "dai2022.training-carries-reading shen2023.answers-by-order shen2023.updates-by-order shen2023.next-tokens "
         "shen2023.next-tokens-come-nearer",
     ),
     Stand(
         "open",
-        "Is a patch fitted on a few queries nearer to what a prompt does to others than one answer for all, and "
+        "Is a patch of few queries nearer to what a prompt does to others than one answer for all, and "
         "because of labels? Three draws do not say; tasks differ.",
         "mazzawi2025.thought-matrix mazzawi2025.more-than-a-shift mazzawi2025.knows-the-labels",
     ),
     Stand(
         "open",
-        "Does a vector do the task without demonstrations, do a few heads? On Gemma in-context vectors answer worse "
-        "than reading, and induction heads matter more than random ones.",
+        "Does a vector do the task without demonstrations, do a few heads? Gemma's in-context vectors answer worse "
+        "than reading (one task); no heads surely matter more than random ones (three).",
         "hendel2023.one-vector todd2024.few-heads todd2024.triggers-the-task yin2025.function-vector-heads "
         "yin2025.induction-heads liu2024.better-than-reading",
     ),

@@ -7,7 +7,6 @@ exact(
     "The mesa layer is, at every time, ridge regression on what was read.",
     Place("deutch2023", "appendix D; eq. 8 of the paper"),
     "mesa-is-ridge",
-    limit=1e-11,
 )
 exact(
     "vonoswald2023b.layer",
@@ -16,5 +15,4 @@ exact(
     Place("deutch2023", "appendix D; eq. 8 of the paper"),
     "fast-weight-layers",
     "mesa",
-    limit=1e-11,
 )

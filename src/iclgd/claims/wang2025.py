@@ -13,7 +13,8 @@ exact(
 OWN = {"linear": "gd", "longhorn": "longhorn", "ttt": "ttt", "mesa": "mesa"}
 claim(
     "wang2025.training-finds-the-regression",
-    "Trained on regressions, layers become the regression that their update rule is, and no other's.",
+    "Trained on regressions with inputs of one variance, layers become the regression that their update rule is, and "
+    "no other's.",
     Place("wang2025", "abstract, read as a statement on training"),
     AtMost(0.5),
     Read("linear layers"),
@@ -21,6 +22,7 @@ claim(
     tier="minutes",
     of="squared distance of predictions to its own learner over that to the nearest other",
     note="The limit is ours. The delta rule and the gated one are left out: the best decay of a family that does not "
-    "change is none, so their learners are one.",
+    "change is none, so their learners are one. On inputs of unlike variances only the mesa layer is near its own: "
+    "others learn to read keys as well (docs/linear.md).",
     chosen_after=True,
 )

@@ -8,7 +8,9 @@ nothing is done one token after another (the chunked form of Yang 2024 with one 
 
 Linear attention is the rule without the error, u_t = v_t, and has its own form in `attention`. β_t and α_t are sigmoids
 of the token, as in the papers. Departures: keys are not scaled to length one, a layer's K takes any size; there is no
-convolution, no norm and no output gate; P and V are one matrix, since u is linear in the values.
+convolution, no norm and no output gate; P and V are one matrix, since u is linear in the values. Longhorn's public code
+keeps of k kᵀ the diagonal, so that it takes another step (`theorems.fast_weights.diagonal_steps`); here it takes the
+one that it was made from. MesaNet's layer forgets and weighs what it reads as well.
 """
 
 from collections.abc import Callable, Mapping

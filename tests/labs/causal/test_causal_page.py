@@ -149,6 +149,8 @@ def test_a_half_that_the_interval_straddles_or_that_one_draw_has_is_not_decided(
 def test_one_seed_shows_nothing_to_be_less():
     assert "less than" in answer(planted(seeds=1))
     assert answer(planted(seeds=1)).count("not shown to be less than") == 3
+    assert answer(planted(seeds=1)).endswith(". One draw: intervals are over queries alone.")
+    assert "One draw" not in answer(planted(seeds=2))
 
 
 def test_training_that_diverged_everywhere_is_said():

@@ -20,6 +20,7 @@ ROUNDING = [  # identity, quantity, and how far from 0 rounding may bring it
     ("best-matrix", "risk", 1e-12),
     ("softmax-is-local-mean", "gradient", 1e-12),
     ("constrained-loss", "lower", 0.0),
+    ("longhorn-as-built", "one dimension", 1e-12),
 ]
 
 

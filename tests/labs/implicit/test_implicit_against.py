@@ -67,6 +67,23 @@ def test_a_rate_that_diverged_is_not_chosen():
     assert found.rates == "0.01 in 4 of 4"
 
 
+def test_a_draw_that_training_lost_counts_for_neither():
+    """As if it had not been drawn: each is a share of the effect of the draws that both have."""
+
+    class Loses(Uneven):
+        def __call__(self, cell):
+            self.shift, self.diverged = (NEAR[0] + cell.labels.get("seed", 0)), cell.labels.get("seed") == 0
+            return super().__call__(cell)
+
+    gd = {0.01: (FAR, FAR)}
+    some, all_of_them = (against(*NEAR, gd, Loses, seeds=seeds) for seeds in ((0, 1, 2), (1, 2)))
+    assert some.rates == "0.01 in 2, none in 1, where it diverged at every rate of 3"
+    for name, (patch, trained) in some.pairs.items():
+        assert np.isnan(patch[0, 0]).all()
+        assert patch[:, 1:] == pytest.approx(all_of_them.pairs[name][0], rel=1e-12)
+        assert some.differences[name].estimate.mean == pytest.approx(np.nanmean(patch) - np.nanmean(trained))
+
+
 def test_where_training_diverged_at_every_rate_there_is_no_difference():
     class Diverges(Uneven):
         def _trained(self, cell):

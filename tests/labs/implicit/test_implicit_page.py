@@ -173,11 +173,18 @@ def test_what_labels_change_is_right_minus_wrong_in_both():
 # the page
 
 
+def test_the_answer_says_when_its_intervals_are_over_the_queries_of_one_draw():
+    two_tasks = {"task": ("sentiment", "continents"), "seeds": 1}
+    assert "One draw" not in answer(planted(seeds=2)) + answer(planted(**two_tasks))
+    assert answer(planted(seeds=1)).endswith(" One draw: intervals are over queries alone.")
+
+
 def test_the_page_says_what_was_run_what_was_found_and_what_the_identity_does_not_say():
     view = planted()
     shown = page(view.study)
     assert shown.subtitle == "smollm2-135m · sentiment · k = 8 · 1 seed × 12 held-out queries · float32"
-    assert shown.answer == answer(view) == f"{static(view)} {trained(view)} {Against(view).said()} {identity(view)}"
+    said = f"{static(view)} {trained(view)} {Against(view).said()} {identity(view)}"
+    assert shown.answer == answer(view) == f"{said} One draw: intervals are over queries alone."
     texts = {section.title: section.text for section in shown.sections}
     assert texts["For one query"].endswith(
         'A path of random matrices is "gradient descent" on trace losses to 2e-16: so is any.'

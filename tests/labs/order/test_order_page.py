@@ -48,6 +48,7 @@ def test_the_answer_says_less_more_or_not_told_apart():
     assert planted(0.1, 0.1).answer.count("not told apart from reading") == 2
     assert "One draw" in planted(0.2, 0.1, seeds=1).answer
     assert "One draw" not in planted(0.2, 0.1).answer
+    assert "One draw" not in planted(0.2, 0.1, seeds=1, tasks=("sentiment", "kinds")).answer  # they are over tasks
 
 
 def test_what_is_a_hundred_thousand_times_smaller_in_every_task_is_less_though_tasks_differ():

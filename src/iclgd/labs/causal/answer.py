@@ -15,7 +15,7 @@ Shares = np.ndarray  # (task, seed, query, layer)
 
 
 def answer(view: View) -> str:
-    return " ".join(filter(None, (reading(view), trained(view), taken_out(view))))
+    return " ".join(filter(None, (reading(view), trained(view), taken_out(view), view.spec.one_draw)))
 
 
 def reading(view: View) -> str:

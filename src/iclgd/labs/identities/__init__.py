@@ -53,6 +53,7 @@ for _module, _names in {
     ),
     "small.identities.fast": (
         "fast-weight-layers",
+        "longhorn-as-built",
         "learning-layers",
         "learning-is-linear-attention",
         "qwen-is-gated-delta",

@@ -1,7 +1,7 @@
 """One patch for all queries against training of the same matrices, on the same held-out queries: paired differences."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +29,16 @@ class Against:
         return self.view.spec.init[0]
 
     @cached_property
+    def both(self) -> View:
+        """The draws in which there is training at some rate: one that was lost counts for neither."""
+        lost = {place for place in self._places if self.view.nearest_rate(self.init, *place) is None}
+        return replace(self.view, without=frozenset(lost)) if lost else self.view
+
+    @property
+    def _places(self) -> list[tuple[str, int]]:
+        return [(task, seed) for task in self.view.spec.task for seed in self.view.spec.seeds]
+
+    @cached_property
     def pairs(self) -> dict[str, tuple[Values, Values]]:
         """Of the patch and of training, by what is measured; margins without the mean shift."""
         patch = {"patch": WHOLE, "fitted": self.view.most}
@@ -38,10 +48,10 @@ class Against:
             return measure(self.init, **patch, **more), measure(self.init, **gd, **more)
 
         found = {
-            AGREES: both(self.view.agreeing),
-            MISSED: both(self.view.missing),
-            RECOVERED: both(self.view.recovery, centred=True),
-            ACCURACY: both(self.view.right),
+            AGREES: both(self.both.agreeing),
+            MISSED: both(self.both.missing),
+            RECOVERED: both(self.both.recovery, centred=True),
+            ACCURACY: both(self.both.right),
         }
         return {name: pair for name, pair in found.items() if all(np.isfinite(one).any() for one in pair)}
 
@@ -54,8 +64,7 @@ class Against:
     @cached_property
     def chosen(self) -> Counter[float | None]:
         """In how many draws a rate was chosen; none, where training diverged at every rate."""
-        spec = self.view.spec
-        return Counter(self.view.nearest_rate(self.init, task, seed) for task in spec.task for seed in spec.seeds)
+        return Counter(self.view.nearest_rate(self.init, *place) for place in self._places)
 
     @property
     def rates(self) -> str:

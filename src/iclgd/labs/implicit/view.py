@@ -29,9 +29,10 @@ def number(found: Estimate, digits: int = 2) -> Number:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A study of `implicit`, its arrays found by their labels."""
+    """A study of `implicit`, its arrays found by their labels; without some draws, by task and seed, if asked."""
 
     study: Study
+    without: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def spec(self) -> ImplicitSpec:
@@ -55,6 +56,8 @@ class View:
         return self._index.get(tuple(labels.get(name) for name in PLACE))
 
     def scores(self, init: str, task: str, seed: int, **labels: Any) -> Scores | None:
+        if (task, seed) in self.without:
+            return None
         if labels.get("rate") == CHOSEN:
             labels["rate"] = self.nearest_rate(init, task, seed)
         if labels.get("patch") == CONSTANT:

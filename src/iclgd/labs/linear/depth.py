@@ -92,8 +92,10 @@ def page(study: Study) -> Page:
     assert isinstance(spec, DepthSpec)
     told = (
         "Where on the path of gradient descent (from 0, rate 1/λ of the largest direction) the answer is nearest, to a "
-        "tenth of a doubling, and its mean squared distance from there; the same for Newton's iterations from αS. A "
-        "layer is read by the best linear map from its token; brackets are 95% over seeds, Student's t."
+        "tenth of a doubling, and its mean squared distance from there; the same for Newton's iterations from αS. Both "
+        f"begin at {float(CLOCK[0]):g} of a step, which is what stands beside an answer that is on neither; an "
+        "interval without width says that all seeds are at one tenth. A layer is read by the best linear map from its "
+        "token; brackets are 95% over seeds, Student's t."
     )
     each = Section("Layer by layer", told, _table(study, [(spec.layers, i) for i in range(spec.layers)]), brief=True)
     last = [(depth, depth - 1) for depth in range(1, spec.layers + 1)]

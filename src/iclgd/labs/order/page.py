@@ -154,8 +154,7 @@ def answer(study: Study) -> str:
     for untrained in _spec(study).init[1:]:
         by_much = over_rounding(spread_of_updates(study, "icl", untrained))
         parts.append(f"With {untrained} weights reading moves its update by {by_much}")
-    note = "" if len(_spec(study).seeds) > 1 else " One draw: intervals are over queries alone."
-    return ". ".join(parts) + "." + note
+    return " ".join(filter(None, (". ".join(parts) + ".", _spec(study).one_draw)))
 
 
 READ_ORDERS = (

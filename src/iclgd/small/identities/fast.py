@@ -8,7 +8,7 @@ from iclgd.small.construct import learning_layer
 from iclgd.small.fast import RULES
 from iclgd.small.identities.drawn import F64, apart, problem, source, whole
 from iclgd.small.models import Transformer
-from iclgd.small.theorems.fast_weights import by_autograd, inner, proximal, squared
+from iclgd.small.theorems.fast_weights import by_autograd, diagonal_steps, inner, proximal, squared
 from iclgd.tasks.regression import Episodes
 
 TIME = 21  # not a multiple of a mini-batch
@@ -47,6 +47,22 @@ def fast_weight_layers(seed: int) -> dict[str, float]:
         assert own is not None
         found[name] = max(apart(own, wanted), apart(asked, queries @ states[-1].T))
     return found
+
+
+def longhorn_as_built(seed: int) -> dict[str, float]:
+    """What Longhorn's public code answers, which keeps of k kᵀ the diagonal, against the proximal step.
+
+    ``residual`` is relative to the step's answers; ``one dimension`` the same where keys have one, and a diagonal is
+    all there is.
+    """
+    keys, values, queries, gates = _drawn(seed)
+
+    def off(keys: Tensor, queries: Tensor) -> float:
+        built, step = (rule(keys, values, gates["rate"]) for rule in (diagonal_steps, proximal))
+        given, wanted = (torch.stack([s @ q for s, q in zip(states, queries, strict=True)]) for states in (built, step))
+        return float((given - wanted).norm() / wanted.norm())
+
+    return {"residual": off(keys, queries), "one dimension": off(keys[:, :1], queries[:, :1])}
 
 
 def learning_layers(seed: int) -> dict[str, float]:

@@ -58,6 +58,20 @@ def proximal(keys: Keys, values: Values, weights: Float[Tensor, " time"]) -> lis
     return every
 
 
+def diagonal_steps(keys: Keys, values: Values, weights: Float[Tensor, " time"]) -> list[State]:
+    """S ← S ∘ (1 − Δ k²) + Δ v kᵀ with Δ = δ/(1 + δ‖k‖²), the square entry by entry.
+
+    So Longhorn's public code reads a token (`step` in models/longhorn.py), in parallel for all entries of the state: of
+    the k kᵀ in the proximal step it keeps the diagonal. Its δ is one of every value; here it is one for all.
+    """
+    s, every = values.new_zeros(values.shape[-1], keys.shape[-1]), []
+    for k, v, weight in zip(keys, values, weights, strict=True):
+        rate = weight / (1 + weight * k.square().sum())
+        s = s * (1 - rate * k.square()) + rate * torch.outer(v, k)
+        every.append(s)
+    return every
+
+
 def conjugate_gradients(h: Float[Tensor, "dk dk"], query: Float[Tensor, " dk"], steps: int) -> Float[Tensor, " dk"]:
     """H⁻¹ q after some steps; exact after dk of them (MesaNet 2025)."""
     x, r = torch.zeros_like(query), query.clone()
