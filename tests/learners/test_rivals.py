@@ -1,5 +1,7 @@
 """Learners that put something in the place of the demonstrations: a change of weights, a state, a direction."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -21,8 +23,9 @@ ARCHITECTURES = ["llama", "gpt2", "gemma3"]
 
 
 def asked(demos: int = 4) -> Prompts:
+    """Labels of two tokens and of one."""
     texts = [tuple(tokens(1, 5 + i, i)[0].tolist()) for i in range(demos + 5)]
-    labels = ((7,), (9,))
+    labels = ((7, 11), (9,))
     shown = tuple(Demo(text + labels[i % 2], labels[i % 2]) for i, text in enumerate(texts[:demos]))
     return Prompts((1,), shown, (5,), tuple(texts[demos:]), labels, (0, 1, 0, 1, 0))
 
@@ -45,7 +48,7 @@ def test_a_demonstration_is_asked_behind_the_others_and_without_its_label():
 def test_of_two_demonstrations_each_is_asked_behind_the_other():
     prompts = asked(2)
     one, two = prompts.demos
-    assert list(left_out(prompts)) == [((1, *two.ids, 5), one.ids[:-1]), ((1, *one.ids, 5), two.ids[:-1])]
+    assert list(left_out(prompts)) == [((1, *two.ids, 5), one.ids[:5]), ((1, *one.ids, 5), two.ids[:6])]
 
 
 @pytest.mark.parametrize("learner", [StaticPatch(), TaskVector(), FunctionVector()])
@@ -91,10 +94,35 @@ def test_a_task_vector_stands_at_the_prompt_s_last_token_after_its_block_and_now
 
 
 def test_after_the_last_block_a_task_vector_answers_all_queries_alike():
-    subject, prompts = tiny_subject("llama"), asked()
+    subject, prompts = tiny_subject("llama"), replace(asked(), labels=((7,), (9,)))
     scores = traced(TaskVector(layer=2), subject, prompts).scores
     torch.testing.assert_close(scores, scores[:1].expand_as(scores))
     assert traced(TaskVector(layer=0), subject, prompts).scores.std(0).max() > 1e-3
+
+
+@pytest.mark.parametrize("architecture, middle, third", [("llama", 1, 1), ("gpt-neo", 2, 1)])
+def test_without_a_layer_a_task_vector_takes_the_middle_and_a_function_vector_a_third(architecture, middle, third):
+    """Of 3 layers and of 4."""
+    subject, prompts = tiny_subject(architecture), asked()
+    zero = traced(ZeroShot(), subject, prompts)
+    for learner, layer in ((TaskVector(), middle), (FunctionVector(), third)):
+        moved = (traced(learner, subject, prompts).blocks - zero.blocks)[:, :, 0].abs().amax((0, 2)) > 1e-4
+        assert int(moved.nonzero()[0]) == layer
+
+
+@pytest.mark.parametrize(
+    "given, rank, biased", [({"rank": 1}, 1, False), ({}, 4, False), ({"kind": "vector"}, 0, True)]
+)
+def test_a_static_patch_has_the_kind_and_the_rank_that_are_asked_for(given, rank, biased):
+    """A matrix fitted on four demonstrations has rank 4."""
+    subject, prompts = tiny_subject("llama"), asked()
+    lasts = [mlp.last for mlp in subject.layout.mlps()]
+    before = [last.weight.detach().double().clone() for last in lasts]
+    with StaticPatch(**given).learn(subject, prompts):
+        for last, was in zip(lasts, before, strict=True):
+            sizes = torch.linalg.svdvals(last.weight.detach().double() - was)
+            assert int((sizes > 1e-5 * was.norm()).sum()) == rank
+            assert (last.bias is not None) == biased
 
 
 def test_a_layer_that_the_model_has_not_is_refused():
@@ -184,13 +212,19 @@ def test_a_function_vector_is_the_sum_of_what_its_heads_write_behind_demonstrati
     )
 
 
+def test_the_largest_are_those_with_the_largest_value_and_not_the_largest_size():
+    scores = torch.tensor([[-5.0, 1.0], [2.0, 1.0], [0.0, -7.0]])
+    assert largest(scores, 1).tolist() == [[False, False], [True, False], [False, False]]
+    assert largest(scores, 2).tolist() == [[False, True], [True, False], [False, False]]  # of equal ones the first
+
+
 def test_permuted_labels_are_the_same_labels_on_the_same_texts():
     prompts = asked(6)
     seen = [shuffled(prompts, seed) for seed in range(8)]
     for one in seen:
         assert sorted(demo.label for demo in one.demos) == sorted(demo.label for demo in prompts.demos)
-        for demo, own in zip(one.demos, prompts.demos, strict=True):
-            assert demo.ids == own.ids[:-1] + demo.label
+        for demo, own, text in zip(one.demos, prompts.demos, range(5, 11), strict=True):
+            assert demo.ids == own.ids[:text] + demo.label
     assert len({tuple(demo.label for demo in one.demos) for one in seen}) > 2
 
 
@@ -226,12 +260,24 @@ def test_the_main_direction_points_the_way_that_answers_lie():
 
 
 def test_an_in_context_vector_leads_from_what_is_asked_to_what_is_answered():
+    """As far as the strength says of the mean state, along the first eigenvector of Σ m mᵀ, m how states move."""
     subject, prompts = tiny_subject("llama"), asked()
-    texts = [(1, *demo.ids[:-1]) for demo in prompts.demos], [(1, *demo.ids) for demo in prompts.demos]
-    before, after = (read(subject, part, None).blocks[:, 0] for part in texts)  # of the first block
-    zero, found = traced(ZeroShot(), subject, prompts), traced(ContextVector(strength=0.3), subject, prompts)
-    moved = (found.blocks - zero.blocks)[:, 0, 0]  # at the prompt's last token
-    assert (moved @ (after - before).mean(0)).min() > 0
+    texts = (
+        [(1, *d.ids[:n]) for d, n in zip(prompts.demos, (5, 6, 7, 8), strict=True)],
+        [(1, *demo.ids) for demo in prompts.demos],
+    )
+    before, after = (read(subject, part, None).blocks.double() for part in texts)
+    moves = (after - before).flatten(1)
+    main = torch.linalg.eigh(moves.T @ moves).eigenvectors[:, -1]
+    main = (main * torch.sign((moves @ main).sum())).view(3, -1)[0]
+    vector = 0.3 * main / main.norm() * before[:, 0].norm(dim=-1).mean()
+    zero, found = (
+        traced(one, subject, prompts).blocks[:, 0].double() for one in (ZeroShot(), ContextVector(strength=0.3))
+    )
+    moved = zero + vector
+    expected = moved * zero.norm(dim=-1, keepdim=True) / moved.norm(dim=-1, keepdim=True)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)  # the first block reads what it read before
+    assert ((found - zero)[:, 0] @ (after - before)[:, 0].mean(0)).min() > 0  # at the prompt's last token
 
 
 @pytest.mark.parametrize(
