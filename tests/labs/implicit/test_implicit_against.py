@@ -104,6 +104,22 @@ def test_the_answer_says_only_what_the_differences_support(patch, gd, says):
     )
 
 
+def test_differences_of_shares_keep_to_their_bounds_and_those_of_margins_have_none():
+    """The patch is near in one of two draws and far in the other; Student's t of two reaches beyond one."""
+
+    class Turns(Plant):
+        def _static(self, cell):
+            self.shift, self.by_query = (NEAR, FAR)[cell.labels["seed"]]
+            return super()._static(cell)
+
+    found = against(*NEAR, {0.1: (NEAR, NEAR)}, Turns, seeds=2).differences
+    for name in (AGREES, ACCURACY):
+        assert found[name].estimate.mean == pytest.approx(-0.5)
+        assert -1 < found[name].estimate.low < found[name].estimate.high < 1
+    for name in (MISSED, RECOVERED):
+        assert found[name].estimate.high - found[name].estimate.low > 10
+
+
 def test_one_draw_decides_nothing():
     found = against(*NEAR, {0.1: (FAR, FAR)}, seeds=1)
     assert "is not shown to be nearer" in found.said()

@@ -170,10 +170,24 @@ def test_a_bound_that_is_just_reached_counts_as_reached(low, high, says):
         assert how_alike(Estimate((low + high) / 2, low, high, 0.1, 3, 10, 1, kind), True) == says
 
 
+class Apart(Plant):
+    """Cosines of .9 and .6 in two draws, of one null .95 and .55; Student's t of two reaches beyond one."""
+
+    def _trained(self, cell):
+        self.cosine = (0.9, 0.6)[cell.labels["seed"]] / (1 + cell.labels["rate"])
+        self.trained["wrong"] = (0.95, 0.55)[cell.labels["seed"]]
+        return super()._trained(cell)
+
+
 def test_likeness_of_a_cosine_keeps_to_its_bounds():
-    values = VIEW.cosines("trained", "cosine", "own", 0.01)
-    assert VIEW.cosine("trained", "cosine", "own", 0.01).high <= 1
-    assert VIEW.cosine("trained", "cosine", "own", 0.01).mean == pytest.approx(estimate(values).mean)
+    view = planted(Apart(), seeds=2, init="trained")
+    wide = estimate(view.cosines("trained", "cosine", WHOLE, 0.01))
+    found = view.cosine("trained", "cosine", WHOLE, 0.01)
+    assert wide.mean == found.mean == pytest.approx(0.75)
+    assert wide.low < -1 < found.low < 0.75 < found.high < 1 < wide.high
+    shown = row(tables.alike(view), "trained on wrong labels")[2]
+    assert shown.startswith(".750 [-.9")
+    assert f"not shown to be more than the {shown} of one null, trained on wrong labels" in trained(view)
 
 
 def test_the_terminal_shows_what_the_answer_rests_on_without_being_asked_for_more():
