@@ -235,6 +235,20 @@ def test_only_the_prompts_asked_for_are_read():
     torch.testing.assert_close(found.effects, effects_of(subject, prompts, 0, found.mean))
 
 
+def test_a_function_vector_is_made_of_as_many_demonstrations_as_are_asked_for():
+    subject, prompts = tiny_subject("llama"), asked()
+    first = sum(next(left_out(prompts)), ())
+    every = torch.ones(3, 4, dtype=torch.bool)
+    written = written_by(subject, at_the_end(subject, first)[0], every)
+    zero = traced(ZeroShot(), subject, prompts)
+    found = traced(FunctionVector(heads=12, layer=1, prompts=1), subject, prompts)
+    moved = (found.blocks - zero.blocks)[:, 1, 0]
+    torch.testing.assert_close(moved, written.expand(5, -1), rtol=1e-3, atol=1e-4)
+    assert not torch.allclose(
+        traced(FunctionVector(heads=12, layer=1), subject, prompts).blocks, found.blocks, atol=1e-2
+    )
+
+
 def test_an_in_context_vector_of_no_strength_is_no_vector():
     subject, prompts = tiny_subject("llama"), asked()
     zero, found = traced(ZeroShot(), subject, prompts), traced(ContextVector(strength=0), subject, prompts)

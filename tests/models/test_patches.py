@@ -159,6 +159,20 @@ def test_weights_come_back_bit_for_bit_after_an_exception(architecture):
     assert [name for name, _ in subject.model.named_parameters() if name.endswith("down_proj.bias")] == []
 
 
+def test_what_is_read_of_a_query_is_its_own_in_whatever_order_and_batches_they_come():
+    """Batches are of similar length: the longest is asked first here, and the shortest between the others."""
+    subject = tiny_subject("llama")
+    queries = [ids(length, seed) for seed, length in enumerate((9, 3, 7, 4, 8))]
+    prefix = subject.encode(BOS + ids(6, 9))
+    for tokens_at_once in (2048, 18):
+        found = read(subject, queries, prefix, tokens_at_once)
+        for i, query in enumerate(queries):
+            alone = read(subject, [query], prefix)
+            for name in ("blocks", "inputs", "logits"):
+                one, other = getattr(found.of([i]), name), getattr(alone, name)
+                torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
 def test_many_queries_at_once_have_the_patches_they_have_alone():
     with doubled("gemma3") as subject:
         queries, target = asked(subject, seeds=(1, 2, 3))
