@@ -7,6 +7,7 @@ import pytest
 from planted_implicit import LAYERS, QUERIES, Plant, planted, row
 
 from iclgd.labs.implicit import tables
+from iclgd.labs.implicit.against import MISSED, RECOVERED, Against
 from iclgd.labs.implicit.answer import how_alike, static, trained, worst
 from iclgd.labs.implicit.beside import Beside
 from iclgd.labs.implicit.page import page
@@ -245,3 +246,20 @@ def test_draws_count_by_what_reading_does_in_them():
     assert mean(view.recovery("trained", True, **whole)).mean == pytest.approx((sizes * parts).sum() / 14)
     found = view.label_recovery("trained", True, whole, {"patch": "zero-shot"})
     assert mean(found).mean == pytest.approx((sizes * parts / 2).sum() / 14)
+
+
+def test_a_draw_in_which_training_was_lost_counts_for_the_patch_beside_it_neither():
+    """Of the first two draws the patch brings back .3 and .6, training .5; in the third training diverged."""
+
+    class Lost(Uneven):
+        def _trained(self, cell):
+            self.diverged = cell.labels["seed"] == 2
+            return super()._trained(cell)
+
+    found = Against(planted(Lost(), seeds=3, init="trained"))
+    patch, training = (np.nanmean(one) for one in found.pairs[MISSED])
+    assert (patch, training) == pytest.approx(((0.7**2 + 4 * 0.4**2) / 5, 0.5**2))
+    patch, training = (np.nanmean(one) for one in found.pairs[RECOVERED])
+    assert (patch, training) == pytest.approx(((0.3 + 4 * 0.6) / 5, 0.5))
+    assert found.differences[MISSED].estimate.mean == pytest.approx((0.7**2 + 4 * 0.4**2) / 5 - 0.5**2)
+    assert found.differences[MISSED].estimate.seeds == 2

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from iclgd.labs.implicit.view import CHOSEN, WHOLE, Values, View, distance, mean, number, shares
+from iclgd.labs.implicit.view import CHOSEN, WHOLE, Measure, Values, View, distance, mean, number, shares
 from iclgd.metrics.crossed import Bounds
 from iclgd.metrics.differences import Difference, difference, holm, over_draws
 from iclgd.metrics.estimates import COSINE
+from iclgd.metrics.margins import missed, recovered
 from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
 
@@ -31,16 +32,20 @@ class Against:
     @cached_property
     def pairs(self) -> dict[str, tuple[Values, Values]]:
         """Of the patch and of training, by what is measured; margins without the mean shift."""
-        patch = {"patch": WHOLE, "fitted": self.view.most}
-        gd = {"patch": "gd", "demos": "right", "rate": CHOSEN}
+        patch: dict[str, Any] = {"patch": WHOLE, "fitted": self.view.most}
+        gd: dict[str, Any] = {"patch": "gd", "demos": "right", "rate": CHOSEN}
 
-        def both(measure: Any, **more: Any) -> tuple[Values, Values]:
-            return measure(self.init, **patch, **more), measure(self.init, **gd, **more)
+        def both(measure: Any) -> tuple[Values, Values]:
+            return measure(self.init, **patch), measure(self.init, **gd)
+
+        def shared(measure: Measure) -> tuple[Values, Values]:
+            one, two = self.view.shares_of(measure, True, self.init, "held", patch, gd)
+            return one, two
 
         found = {
             AGREES: both(self.view.agreeing),
-            MISSED: both(self.view.missing),
-            RECOVERED: both(self.view.recovery, centred=True),
+            MISSED: shared(missed),
+            RECOVERED: shared(recovered),
             ACCURACY: both(self.view.right),
         }
         return {name: pair for name, pair in found.items() if all(np.isfinite(one).any() for one in pair)}
