@@ -299,3 +299,28 @@ def test_draws_count_by_what_training_does_in_them_for_heads_too():
     single = view.single_heads(partial(view.head_runs, rate=0.01))
     assert mean(single[..., -1, -1]).mean == pytest.approx((all_of * [0.11, 0.22, 0.33]).sum() / all_of.sum())
     assert mean(Heads(view).together(0.01)).mean == pytest.approx((odd * [0.65, 1.3, 1.95]).sum() / odd.sum())
+
+
+def test_a_draw_that_untrained_weights_lost_counts_for_training_beside_them_neither():
+    """Of reading's effect training carries .2, .4 and .6 in draws that grow, untrained weights .1 in two of them."""
+
+    class Lost(Plant):
+        def __call__(self, cell):
+            size, first = 1 + int(cell.labels["seed"]), cell.labels["init"] == "trained"
+            self.diverged = (not first) and size == 3
+            self.at = {"zero-shot": -1.0, "icl": 1.0, "gd": -1.0 + (0.4 * size if first else 0.2)}
+            found = super().__call__(cell)
+            grown = [
+                replace(one, values=size * one.values) if one.labels.get("quantity") == "scores" else one
+                for one in found.arrays
+            ]
+            return type(found)(found.facts, grown)
+
+    found = carried(planted(Lost(), seeds=3, init="trained,random"))
+    moved = np.array([np.sum((margins(1.0, s) - margins(-1.0, s)) ** 2) for s in range(3)]) * [1, 4, 9]
+    two = (moved[:2] * [0.2, 0.4]).sum() / moved[:2].sum()
+    assert mean(found.own[0.01]).mean == pytest.approx((moved * [0.2, 0.4, 0.6]).sum() / moved.sum(), abs=0.01)
+    one = found.differences[0.01, "random weights"]
+    assert one.estimate.seeds == 2
+    assert one.estimate.mean == pytest.approx(two - 0.1, abs=0.01)
+    assert found.differences[0.01, "random, as long"].estimate.seeds == 3
