@@ -51,6 +51,18 @@ def test_of_two_demonstrations_each_is_asked_behind_the_other():
     assert list(left_out(prompts)) == [((1, *two.ids, 5), one.ids[:5]), ((1, *one.ids, 5), two.ids[:6])]
 
 
+def test_what_is_read_of_a_demonstration_behind_the_others_is_what_one_pass_over_their_text_gives():
+    subject, prompts = tiny_subject("llama"), asked(3)
+    queries, found = read_left_out(subject, prompts)
+    one, two, three = (demo.ids for demo in prompts.demos)
+    contexts = ((1, *two, 5, *three, 5), (1, *one, 5, *three, 5), (1, *one, 5, *two, 5))
+    for place, (context, demo, length) in enumerate(zip(contexts, prompts.demos, (5, 6, 7), strict=True)):
+        assert queries[place] == (1, *demo.ids[:length])
+        logits = subject.own_logits(subject.tensor([context + demo.ids[:length]]))[0, -1]
+        torch.testing.assert_close(found.logits[place], logits, rtol=1e-4, atol=1e-4)
+    assert len(found.blocks) == len(found.inputs) == 3
+
+
 @pytest.mark.parametrize("learner", [StaticPatch(), TaskVector(), FunctionVector()])
 def test_one_demonstration_has_no_others_to_be_asked_behind(learner):
     with pytest.raises(Refusal, match="`k` must be at least 2"):

@@ -130,6 +130,19 @@ def test_form_a_gives_the_first_maps_what_they_give_behind_the_context():
                 torch.testing.assert_close(matrix(module) @ now, old @ target.inputs[0, 1], rtol=0, atol=1e-12)
 
 
+def test_forms_a_and_b_patch_the_first_maps_alike_and_form_c_none():
+    """Without them a bias alone would do, and be another form."""
+    with doubled("llama") as subject:
+        queries, target = asked(subject)
+        a, b, c = (patches(subject, queries, target, form) for form in FORMS)
+        for first, second, third in zip(a, b, c, strict=True):
+            assert [len(one.first) for one in (first, second, third)] == [2, 2, 0]
+            assert first.bias is third.bias is second.last is None
+            assert second.bias is not None
+        for one, other in zip(a[0].first, b[0].first, strict=True):  # later blocks are given other tokens
+            torch.testing.assert_close(one.of(0), other.of(0), rtol=0, atol=1e-12)
+
+
 def test_no_smaller_change_of_the_last_map_does_it():
     """The patch is the least of all that give the block's output: what is added to it vanishes on g_0."""
     with doubled("llama") as subject:

@@ -121,6 +121,15 @@ def test_a_task_with_fewer_queries_has_the_same_share_of_an_effect_beside_anothe
         np.testing.assert_allclose(one[:, : QUERIES[task]], found.values([task], None, **who)[0])
     assert found.estimate(TASKS, None, **who).mean == pytest.approx(1.0)
 
+    def lost(cell: Cell, random: np.random.Generator) -> list[Array]:
+        """The wholes of the task with more queries are not there."""
+        gone = "learner" not in cell.labels and cell.labels["task"] == "sentiment"
+        return [] if gone else shares(cell, random)
+
+    rest = planted(lost, **{**FIELDS, "metrics": "accuracy,margins-missed", "learners": "gd"})
+    assert rest.estimate(TASKS, None, **who).mean == pytest.approx(0.75)
+    assert np.isnan(rest.values(TASKS, None, **who)[0]).all()
+
 
 def test_shares_of_several_are_what_each_is_by_itself(comparison):
     labels = {**WHO, "metric": "accuracy"}
