@@ -248,6 +248,39 @@ def test_draws_count_by_what_reading_does_in_them():
     assert mean(found).mean == pytest.approx((sizes * parts / 2).sum() / 14)
 
 
+class Shifted(Plant):
+    """In the second draw reading shifts all queries by ten more, and what it does by the query is what it was."""
+
+    def __call__(self, cell):
+        second = cell.labels.get("seed") == 1
+        self.by_query = 0.8 if second else 0.2
+        found = super().__call__(cell)
+        far = np.array([-5.0, 5.0])
+
+        def moved(one):
+            return second and one.labels["quantity"] == "scores" and one.labels["patch"] in ("icl", "matrix")
+
+        arrays = [replace(one, values=one.values + far) if moved(one) else one for one in found.arrays]
+        return type(found)(found.facts, [one for one in arrays if one.labels["quantity"] in ("scores", "answers")])
+
+
+def test_without_the_shift_a_draw_counts_by_what_reading_does_query_by_query():
+    view, whole = planted(Shifted(), seeds=2, init="trained"), {"patch": WHOLE, "fitted": 16}
+    assert mean(view.missing("trained", **whole)).mean == pytest.approx((0.8**2 + 0.2**2) / 2)
+    assert mean(view.recovery("trained", True, **whole)).mean == pytest.approx(0.5)
+    assert mean(view.recovery("trained", False, **whole)).mean > 0.9
+
+
+def test_what_is_missed_with_the_shift_has_it():
+    """Reading shifts by 2 and does 1 by the query; .8 and .25 of that are there."""
+    found = mean(planted(seeds=2).missing("trained", centred=False, patch=WHOLE, fitted=16))
+    assert found.mean == pytest.approx((0.4**2 + 0.75**2) / (4 + 1))
+
+
+def test_draws_are_of_tasks_and_seeds():
+    assert (VIEW.draws, planted(seeds=3).draws) == (4, 3)
+
+
 def test_a_draw_in_which_training_was_lost_counts_for_the_patch_beside_it_neither():
     """Of the first two draws the patch brings back .3 and .6, training .5; in the third training diverged."""
 
