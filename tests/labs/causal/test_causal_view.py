@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from planted_causal import HEADS, LAYERS, QUERIES, Plant, margins, planted
 
+from iclgd.labs.causal import answer as module
 from iclgd.labs.causal import charts, tables
 from iclgd.labs.causal.answer import answer, carried, reading, taken_out
 from iclgd.labs.causal.figures import draw_layers
@@ -110,6 +111,7 @@ def test_a_random_set_that_leaves_just_as_much_counts_as_damaging():
         below = (view.random_left(name).mean(-1) <= left[name].mean(-1) + 1e-12).mean()
         assert below == pytest.approx(count / 5)
     assert view.as_damaging("dual step") == 0
+    assert view.as_damaging("function vector") == 0.6
 
 
 def test_half_of_the_way_is_gone_from_the_block_on_behind_which_it_never_falls_below():
@@ -184,6 +186,90 @@ def test_chance_is_of_all_heads_and_no_more_than_all():
 
     assert "(by chance .25)" in said(heads=3)
     assert "(by chance 1.00)" in said(heads=LAYERS * HEADS + 1)
+
+
+class Rates(Plant):
+    """At .1 nulls carry more than at .01, and untrained weights, too."""
+
+    def __call__(self, cell):
+        found, later = super().__call__(cell), cell.labels.get("rate") == 0.1
+        if not later:
+            return found
+        more = np.array([-0.2, 0.2])
+        arrays = [replace(one, values=one.values + more) if one.labels.get("null") else one for one in found.arrays]
+        return type(found)(found.facts, arrays)
+
+
+def test_training_is_held_against_the_nulls_of_its_own_rate():
+    found = carried(planted(Rates(), seeds=2, rates="0.01,0.1", init="trained"))
+    nulls = [float(np.nanmean(found.nulls[rate]["random, as long"])) for rate in (0.01, 0.1)]
+    assert nulls == pytest.approx([0, 0.2], abs=0.01)
+    for rate, null in zip((0.01, 0.1), nulls, strict=True):
+        assert found.differences[rate, "random, as long"].estimate.mean == pytest.approx(0.5 - null, abs=0.01)
+
+
+def test_of_one_draw_there_is_no_p_value_beside_a_null():
+    assert all(np.isnan([one.p, one.corrected]).all() for one in carried(planted(seeds=1)).differences.values())
+
+
+def test_what_is_left_is_corrected_for_all_scores(monkeypatch):
+    families = []
+
+    def never(family):
+        families.append(len(family))
+        return [replace(one, corrected=1.0) for one in family]
+
+    monkeypatch.setattr(module, "holm", never)
+    assert taken_out(planted(seeds=3)).count("not shown to be less than") == 3
+    assert families == [3]
+
+
+class Farther(Plant):
+    """In the second draw reading shifts all queries by ten more; layers carry .2 there, and .6 in the first."""
+
+    FAR = np.array([-5.0, 5.0])
+
+    def __call__(self, cell):
+        self.share = (0.6, 0.2)[int(cell.labels["seed"])]
+        self.layers = (self.share,) * LAYERS
+        return super().__call__(cell)
+
+    def _swaps(self, seed):
+        for one in super()._swaps(seed):
+            labels = {name: one.labels.get(name) for name in ("run", "source", "into", "site", "null", "layers")}
+            read = dict(zip(labels, ("icl", None, None, None, None, None), strict=True))
+            swapped = dict(zip(labels, (None, "icl", "zero-shot", "attention", None, None), strict=True))
+            far = {str(read): 1.0, str(swapped): self.share}.get(str(labels), 0.0) * (seed == 1)
+            yield replace(one, values=one.values + far * self.FAR)
+
+
+def test_with_the_shift_a_draw_counts_by_the_shift_too():
+    view = planted(Farther(), seeds=2, init="trained", task="sentiment")
+    way = [margins(1.0, seed) - margins(-1.0, seed) + (Farther.FAR if seed else 0) for seed in (0, 1)]
+    sizes = np.array([(one**2).sum() for one in way])
+    assert sizes[1] > 10 * sizes[0]
+    shares = view.layer_shares("trained", 0.01, "icl", "zero-shot", False, site="attention")
+    assert mean(shares[..., 1]).mean == pytest.approx((sizes * [0.6, 0.2]).sum() / sizes.sum())
+
+
+class Scores(Plant):
+    """Induction scores of the second draw are three times as large."""
+
+    def _heads(self, cell, seed):
+        for one in super()._heads(cell, seed):
+            more = one.labels.get("quantity") == "head score" and one.labels["score"] == "induction" and seed == 1
+            yield replace(one, values=3 * one.values) if more else one
+
+
+def test_a_head_s_scores_are_means_over_draws():
+    view = planted(Scores(), seeds=2)
+    assert [str(entry) for entry in tables.heads(view).rows[0]] == ["layer 3, head 2", ".110", ".110", "-.220", ".110"]
+
+
+def test_the_foremost_layer_is_the_one_with_the_largest_mean_however_wide_its_interval_is():
+    draws = np.array([[0.5, 0.3], [0.9, 0.31]])[None, :, None] + np.zeros((1, 2, 4, 2))
+    assert foremost(draws)[0] == 0
+    assert foremost(draws)[1].low < 0.2
 
 
 def test_training_is_held_against_untrained_weights_at_every_rate():
@@ -316,7 +402,9 @@ def test_a_draw_that_untrained_weights_lost_counts_for_training_beside_them_neit
             ]
             return type(found)(found.facts, grown)
 
-    found = carried(planted(Lost(), seeds=3, init="trained,random"))
+    view = planted(Lost(), seeds=3, init="trained,random")
+    assert view.diverged(0.01) == 0  # of the first weights
+    found = carried(view)
     moved = np.array([np.sum((margins(1.0, s) - margins(-1.0, s)) ** 2) for s in range(3)]) * [1, 4, 9]
     two = (moved[:2] * [0.2, 0.4]).sum() / moved[:2].sum()
     assert mean(found.own[0.01]).mean == pytest.approx((moved * [0.2, 0.4, 0.6]).sum() / moved.sum(), abs=0.01)

@@ -174,11 +174,11 @@ class View:
         """The same of every random set beside it: (set, task, seed, query)."""
         return np.stack([self.left(score, draw) for draw in range(self.spec.sets)])
 
-    def right(self, score: str | None = None, draw: int | None = None) -> np.ndarray:
+    def right(self, score: str | None = None) -> np.ndarray:
         """1 where the answer behind the demonstrations is right, without a set of heads or with all."""
 
         def value(task: str, seed: int) -> np.ndarray | None:
-            found = self._of_heads(task, seed, quantity="scores", run="icl", score=score, draw=draw)
+            found = self._of_heads(task, seed, quantity="scores", run="icl", score=score)
             answers = self._of_heads(task, seed, quantity="answers")
             return None if found is None or answers is None else (found.argmax(-1) == answers).astype(float)
 
