@@ -1,35 +1,24 @@
 """Learners that put something in the place of the demonstrations: a change of weights, a state, a direction."""
 
+from dataclasses import replace
+
 import pytest
 import torch
+from rival import asked, traced
 
 from iclgd.errors import Refusal
 from iclgd.learners import LEARNERS
 from iclgd.learners.context_vector import ContextVector, main_direction
-from iclgd.learners.function_vector import FunctionVector, effects_of, largest, mediation, shuffled
+from iclgd.learners.function_vector import FunctionVector
 from iclgd.learners.left_out import left_out, read_left_out
 from iclgd.learners.prompted import ZeroShot
 from iclgd.learners.static_patch import StaticPatch
 from iclgd.learners.task_vector import TaskVector
-from iclgd.models.heads import written_by
 from iclgd.models.patches import read
-from iclgd.prompts import Demo, Prompts
 from little import little_cell, little_result, little_task
-from tiny import tiny_subject, tokens
+from tiny import tiny_subject
 
 ARCHITECTURES = ["llama", "gpt2", "gemma3"]
-
-
-def asked(demos: int = 4) -> Prompts:
-    texts = [tuple(tokens(1, 5 + i, i)[0].tolist()) for i in range(demos + 5)]
-    labels = ((7,), (9,))
-    shown = tuple(Demo(text + labels[i % 2], labels[i % 2]) for i, text in enumerate(texts[:demos]))
-    return Prompts((1,), shown, (5,), tuple(texts[demos:]), labels, (0, 1, 0, 1, 0))
-
-
-def traced(learner, subject, prompts):
-    with learner.learn(subject, prompts) as predictor:
-        return predictor.trace(prompts)
 
 
 def test_a_demonstration_is_asked_behind_the_others_and_without_its_label():
@@ -45,7 +34,19 @@ def test_a_demonstration_is_asked_behind_the_others_and_without_its_label():
 def test_of_two_demonstrations_each_is_asked_behind_the_other():
     prompts = asked(2)
     one, two = prompts.demos
-    assert list(left_out(prompts)) == [((1, *two.ids, 5), one.ids[:-1]), ((1, *one.ids, 5), two.ids[:-1])]
+    assert list(left_out(prompts)) == [((1, *two.ids, 5), one.ids[:5]), ((1, *one.ids, 5), two.ids[:6])]
+
+
+def test_what_is_read_of_a_demonstration_behind_the_others_is_what_one_pass_over_their_text_gives():
+    subject, prompts = tiny_subject("llama"), asked(3)
+    queries, found = read_left_out(subject, prompts)
+    one, two, three = (demo.ids for demo in prompts.demos)
+    contexts = ((1, *two, 5, *three, 5), (1, *one, 5, *three, 5), (1, *one, 5, *two, 5))
+    for place, (context, demo, length) in enumerate(zip(contexts, prompts.demos, (5, 6, 7), strict=True)):
+        assert queries[place] == (1, *demo.ids[:length])
+        logits = subject.own_logits(subject.tensor([context + demo.ids[:length]]))[0, -1]
+        torch.testing.assert_close(found.logits[place], logits, rtol=1e-4, atol=1e-4)
+    assert len(found.blocks) == len(found.inputs) == 3
 
 
 @pytest.mark.parametrize("learner", [StaticPatch(), TaskVector(), FunctionVector()])
@@ -91,10 +92,35 @@ def test_a_task_vector_stands_at_the_prompt_s_last_token_after_its_block_and_now
 
 
 def test_after_the_last_block_a_task_vector_answers_all_queries_alike():
-    subject, prompts = tiny_subject("llama"), asked()
+    subject, prompts = tiny_subject("llama"), replace(asked(), labels=((7,), (9,)))
     scores = traced(TaskVector(layer=2), subject, prompts).scores
     torch.testing.assert_close(scores, scores[:1].expand_as(scores))
     assert traced(TaskVector(layer=0), subject, prompts).scores.std(0).max() > 1e-3
+
+
+@pytest.mark.parametrize("architecture, middle, third", [("llama", 1, 1), ("gpt-neo", 2, 1)])
+def test_without_a_layer_a_task_vector_takes_the_middle_and_a_function_vector_a_third(architecture, middle, third):
+    """Of 3 layers and of 4."""
+    subject, prompts = tiny_subject(architecture), asked()
+    zero = traced(ZeroShot(), subject, prompts)
+    for learner, layer in ((TaskVector(), middle), (FunctionVector(), third)):
+        moved = (traced(learner, subject, prompts).blocks - zero.blocks)[:, :, 0].abs().amax((0, 2)) > 1e-4
+        assert int(moved.nonzero()[0]) == layer
+
+
+@pytest.mark.parametrize(
+    "given, rank, biased", [({"rank": 1}, 1, False), ({}, 4, False), ({"kind": "vector"}, 0, True)]
+)
+def test_a_static_patch_has_the_kind_and_the_rank_that_are_asked_for(given, rank, biased):
+    """A matrix fitted on four demonstrations has rank 4."""
+    subject, prompts = tiny_subject("llama"), asked()
+    lasts = [mlp.last for mlp in subject.layout.mlps()]
+    before = [last.weight.detach().double().clone() for last in lasts]
+    with StaticPatch(**given).learn(subject, prompts):
+        for last, was in zip(lasts, before, strict=True):
+            sizes = torch.linalg.svdvals(last.weight.detach().double() - was)
+            assert int((sizes > 1e-5 * was.norm()).sum()) == rank
+            assert (last.bias is not None) == biased
 
 
 def test_a_layer_that_the_model_has_not_is_refused():
@@ -102,103 +128,6 @@ def test_a_layer_that_the_model_has_not_is_refused():
         with pytest.raises(Refusal, match="`layer` is 3, and the model's last is 2"):
             with learner.learn(tiny_subject("llama"), asked()):
                 pass
-
-
-def at_the_end(subject, text):
-    """What every output projection reads at a text's last token, and p of the next token, in one plain pass."""
-    seen, handles = [], []
-    for out in subject.layout.outs:
-        handles.append(out.register_forward_pre_hook(lambda _m, args: seen.append(args[0][0, -1])))
-    logits = subject.own_logits(subject.tensor([text]))[0, -1]
-    for handle in handles:
-        handle.remove()
-    return torch.stack(seen), logits.softmax(-1)
-
-
-def with_one_head(subject, text, layer, head, value):
-    """p of the next token when one head gives a value at the last token."""
-    size = len(value)
-
-    def replace_it(_module, args):
-        given = args[0].clone()
-        given[0, -1, head * size : (head + 1) * size] = value
-        return (given,)
-
-    handle = subject.layout.outs[layer].register_forward_pre_hook(replace_it)
-    found = subject.own_logits(subject.tensor([text]))[0, -1].softmax(-1)
-    handle.remove()
-    return found
-
-
-@pytest.mark.parametrize("architecture", ["llama", "gpt2", "bloom"])
-def test_the_effect_of_a_head_is_what_its_mean_output_does_to_the_right_answer_under_permuted_labels(architecture):
-    subject, prompts = tiny_subject(architecture), asked()
-    texts = [context + query for context, query in left_out(prompts)]
-    means = torch.stack([at_the_end(subject, text)[0] for text in texts]).mean(0)
-    found = mediation(subject, prompts, most=4)
-    torch.testing.assert_close(found.mean, means, rtol=1e-4, atol=1e-5)
-    for layer, head in ((0, 3), (2, 1)):
-        own = means[layer].view(4, -1)[head]
-        effects = []
-        for place, demo in enumerate(prompts.demos):
-            context, query = list(left_out(shuffled(prompts, place)))[place]
-            before = at_the_end(subject, context + query)[1][demo.label[0]]
-            effects.append(with_one_head(subject, context + query, layer, head, own)[demo.label[0]] - before)
-        expected = torch.stack(effects).mean().double()
-        assert abs(expected) > 1e-6
-        torch.testing.assert_close(found.effects[layer, head], expected, rtol=2e-2, atol=1e-7)
-
-
-def test_the_only_head_that_writes_anything_is_the_one_that_is_found():
-    subject, prompts = tiny_subject("llama", seed=4), asked()  # one whose planted head helps
-    with torch.no_grad():
-        for layer, out in enumerate(subject.layout.outs):
-            out.weight *= 5 * torch.arange(32).div(8, rounding_mode="floor").eq(2) * (layer == 1)
-    effects = mediation(subject, prompts, most=4).effects
-    planted = torch.zeros(3, 4, dtype=torch.bool)
-    planted[1, 2] = True
-    assert effects[~planted].abs().max() < 1e-8
-    assert effects[1, 2] > 1e-5
-    assert torch.equal(largest(effects, 1), planted)
-
-
-@pytest.mark.parametrize("architecture", ["llama", "gpt2"])
-def test_a_function_vector_is_the_sum_of_what_its_heads_write_behind_demonstrations(architecture):
-    subject, prompts = tiny_subject(architecture), asked()
-    texts = [context + query for context, query in left_out(prompts)]
-    means = torch.stack([at_the_end(subject, text)[0] for text in texts]).mean(0)
-    written = torch.zeros(32)
-    for layer, out in enumerate(subject.layout.outs):  # every head: all that attention gives but the biases
-        given = out(means[layer][None])[0]
-        written += given if out.bias is None else given - out.bias
-    zero, found = traced(ZeroShot(), subject, prompts), traced(FunctionVector(heads=12, layer=1), subject, prompts)
-    moved = (found.blocks - zero.blocks)[:, :, 0]  # at the prompt's last token
-    torch.testing.assert_close(moved[:, 1], written.expand(5, -1).detach(), rtol=1e-3, atol=1e-4)
-    assert not moved[:, 0].any()
-    at_label = (found.blocks - zero.blocks)[:, 1, 1]
-    assert not at_label.any()
-    few = traced(FunctionVector(heads=1, layer=1), subject, prompts)
-    best = largest(mediation(subject, prompts, 4).effects, 1)
-    torch.testing.assert_close(
-        (few.blocks - zero.blocks)[:, 1, 0], written_by(subject, means, best).expand(5, -1), rtol=1e-3, atol=1e-4
-    )
-
-
-def test_permuted_labels_are_the_same_labels_on_the_same_texts():
-    prompts = asked(6)
-    seen = [shuffled(prompts, seed) for seed in range(8)]
-    for one in seen:
-        assert sorted(demo.label for demo in one.demos) == sorted(demo.label for demo in prompts.demos)
-        for demo, own in zip(one.demos, prompts.demos, strict=True):
-            assert demo.ids == own.ids[:-1] + demo.label
-    assert len({tuple(demo.label for demo in one.demos) for one in seen}) > 2
-
-
-def test_only_the_prompts_asked_for_are_read():
-    subject, prompts = tiny_subject("llama"), asked()
-    found, one = mediation(subject, prompts, most=1), next(left_out(prompts))
-    torch.testing.assert_close(found.mean, at_the_end(subject, sum(one, ()))[0], rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(found.effects, effects_of(subject, prompts, 0, found.mean))
 
 
 def test_an_in_context_vector_of_no_strength_is_no_vector():
@@ -226,12 +155,24 @@ def test_the_main_direction_points_the_way_that_answers_lie():
 
 
 def test_an_in_context_vector_leads_from_what_is_asked_to_what_is_answered():
+    """As far as the strength says of the mean state, along the first eigenvector of Σ m mᵀ, m how states move."""
     subject, prompts = tiny_subject("llama"), asked()
-    texts = [(1, *demo.ids[:-1]) for demo in prompts.demos], [(1, *demo.ids) for demo in prompts.demos]
-    before, after = (read(subject, part, None).blocks[:, 0] for part in texts)  # of the first block
-    zero, found = traced(ZeroShot(), subject, prompts), traced(ContextVector(strength=0.3), subject, prompts)
-    moved = (found.blocks - zero.blocks)[:, 0, 0]  # at the prompt's last token
-    assert (moved @ (after - before).mean(0)).min() > 0
+    texts = (
+        [(1, *d.ids[:n]) for d, n in zip(prompts.demos, (5, 6, 7, 8), strict=True)],
+        [(1, *demo.ids) for demo in prompts.demos],
+    )
+    before, after = (read(subject, part, None).blocks.double() for part in texts)
+    moves = (after - before).flatten(1)
+    main = torch.linalg.eigh(moves.T @ moves).eigenvectors[:, -1]
+    main = (main * torch.sign((moves @ main).sum())).view(3, -1)[0]
+    vector = 0.3 * main / main.norm() * before[:, 0].norm(dim=-1).mean()
+    zero, found = (
+        traced(one, subject, prompts).blocks[:, 0].double() for one in (ZeroShot(), ContextVector(strength=0.3))
+    )
+    moved = zero + vector
+    expected = moved * zero.norm(dim=-1, keepdim=True) / moved.norm(dim=-1, keepdim=True)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)  # the first block reads what it read before
+    assert ((found - zero)[:, 0] @ (after - before)[:, 0].mean(0)).min() > 0  # at the prompt's last token
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,9 @@ def test_tau_is_of_what_trained_and_of_nothing_else():
     assert untrained.isnan().all()
 
 
+CENTRED = (compared.margins_missed, compared.margins_recovered_centred)
+
+
 def margins(trace: Trace, label: int, of: int = 0) -> list[float]:
     """How much likelier a label is than another, by query."""
     return [float(row[label] - row[of]) for row in trace.scores]
@@ -129,6 +132,18 @@ def test_margins_of_two_labels_are_recovered_and_missed_as_their_differences_are
     centred_share = share(apart(found), apart(wanted))
     assert float(compared.margins_recovered_centred(SEEN).mean()) == pytest.approx(centred_share, rel=1e-12)
     assert float(compared.margins_missed(SEEN).mean()) == pytest.approx(missed, rel=1e-12)
+
+
+def test_what_shares_are_of_is_reading_s_squared_effect_query_by_query_centred_where_they_are():
+    """Of two labels whose margin moves by w each moves by w / 2, one up and one down: w² / 2."""
+    wanted = [read - before for read, before in zip(margins(ICL, 1), margins(ZERO, 1), strict=True)]
+    mean = sum(wanted) / len(wanted)
+    raw, apart = [w * w / 2 for w in wanted], [(w - mean) ** 2 / 2 for w in wanted]
+    of_share = ((compared.margins_recovered, raw), *((one, apart) for one in CENTRED))
+    for metric, expected in of_share:
+        assert metric.whole is not None
+        assert metric.whole(SEEN).tolist() == pytest.approx(expected, rel=1e-12)
+    assert max(abs(a - b) for a, b in zip(raw, apart, strict=True)) > 0.01
 
 
 def test_reading_itself_misses_nothing_and_doing_nothing_misses_all():

@@ -36,6 +36,19 @@ def test_one_answer_for_all_queries_recovers_what_the_base_says_of_them_and_is_n
     assert missed(*found, centred=True).mean() == pytest.approx(np.var(one) / np.var(one - z))
 
 
+@pytest.mark.parametrize("measure", [recovered, missed])
+def test_once_centred_no_query_s_value_knows_a_shift_that_all_share(measure):
+    """Not their mean alone: an interval would be too wide or too narrow."""
+    random = np.random.default_rng(7)
+    found, wanted = random.standard_normal((2, 9, 3))
+    values = measure(found, wanted, True)
+    assert values.std() > 0.1
+    for shift in (np.array([5.0, -2.0, 0.3]), np.full(3, -4.0)):
+        assert measure(found + shift, wanted, True) == pytest.approx(values)
+        assert measure(found, wanted + shift, True) == pytest.approx(values)
+        assert measure(found + shift, wanted, False) != pytest.approx(values, abs=0.1)
+
+
 def test_the_values_of_queries_spread_as_the_ratio_does():
     """Their standard error is that of the ratio over fresh queries, which one value each of part and whole is not."""
     random = np.random.default_rng(1)
@@ -87,14 +100,40 @@ def test_intervals_over_draws_cover_a_share_whatever_there_is_to_have_a_share_of
         assert least <= covered <= 0.99
 
 
-def test_a_draw_with_most_of_the_whole_does_not_seem_to_lie_next_to_the_ratio_that_it_makes():
+def left_out(parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
+    """The ratio of sums without each of the draws."""
+    return np.array([np.delete(parts, i).sum() / np.delete(wholes, i).sum() for i in range(len(parts))])
+
+
+@pytest.mark.parametrize("draws", [2, 3])
+def test_a_draw_with_most_of_the_whole_does_not_seem_to_lie_next_to_the_ratio_that_it_makes(draws):
     """The spread of a jackknife: the ratio without a draw is as far from the ratio as the draw's values say."""
-    shares, wholes = np.array([0.2, 0.9, 0.5]), np.array([1.0, 2.0, 9.0])
-    ratio = (shares * wholes).sum() / 12
-    without = np.array([np.delete(shares * wholes, i).sum() / np.delete(wholes, i).sum() for i in range(3)])
+    shares, wholes = np.array([0.2, 0.9, 0.5])[-draws:], np.array([1.0, 2.0, 9.0])[-draws:]
+    ratio = (shares * wholes).sum() / wholes.sum()
     values = over_draws(shares[None, :, None], wholes[None, :, None])[0, :, 0]
-    pseudo = ratio + 2 * (ratio - without)
+    pseudo = ratio + (draws - 1) * (ratio - left_out(shares * wholes, wholes))
     assert values == pytest.approx(pseudo - pseudo.mean() + ratio, rel=1e-12)
+
+
+def test_a_lone_draw_has_the_values_that_it_has_by_itself():
+    random = np.random.default_rng(8)
+    found, wanted = random.standard_normal((2, 6, 2))
+    shares, wholes = recovered(found, wanted, False), whole(wanted, False)
+    assert over_draws(shares[None, None], wholes[None, None])[0, 0] == pytest.approx(shares, rel=1e-12)
+
+
+def test_a_draw_with_fewer_queries_counts_by_those_that_it_has():
+    random, counts = np.random.default_rng(6), np.array([5, 3, 4])
+    pairs = [random.standard_normal((2, count, 2)) for count in counts]
+    of_draws = [(recovered(*pair, False), whole(pair[1], False)) for pair in pairs]
+    values = shares_over_draws(("a",), (0, 1, 2), lambda _task, seed: of_draws[seed])[0]
+    assert np.isfinite(values).sum(1).tolist() == counts.tolist()
+    parts = np.array([(found * wanted).sum() for found, wanted in pairs])
+    wholes = np.array([(wanted**2).sum() for _, wanted in pairs])
+    ratio = parts.sum() / wholes.sum()
+    assert np.nanmean(values) == pytest.approx(ratio, rel=1e-12)
+    apart = 2 / 3 * 12 * (ratio - left_out(parts, wholes))  # of a draw's queries together
+    assert np.nansum(values - ratio, 1) == pytest.approx(apart - counts * apart.sum() / 12, rel=1e-9)
 
 
 @pytest.mark.parametrize("varies, least", [(0.0, 0.93), (0.3, 0.92), (0.6, 0.89), (1.0, 0.86)])

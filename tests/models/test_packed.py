@@ -82,12 +82,13 @@ def test_a_model_that_counts_places_in_the_sequence_is_not_packed(monkeypatch):
     assert not packs(subject)
 
 
-def test_a_text_that_sees_what_stands_twelve_tokens_before_it_is_noticed():
+@pytest.mark.parametrize("before", [12, 25])
+def test_a_text_that_sees_what_stands_many_tokens_before_it_is_noticed(before):
     """As where a mask goes wrong only beyond a few tokens."""
     subject = tiny_subject("llama")
 
     def late(_module, _args, states):
-        return states + states.roll(12, 1) * (torch.arange(states.shape[1]) >= 12)[:, None]
+        return states + states.roll(before, 1) * (torch.arange(states.shape[1]) >= before)[:, None]
 
     handle = subject.layout.blocks[0].register_forward_hook(late)
     assert not packs(subject)
@@ -122,6 +123,10 @@ def test_a_mask_over_very_many_texts_is_not_made():
     some = [3, 6] * 6
     assert together._mask_fits(subject, some)
     assert not together._mask_fits(subject, some * 10)
+    for times, packed in ((1, True), (10, False)):
+        steps = [[Step((1, *range(3, 2 + length)), range(1, 2), 0) for length in some * times]]
+        (batch,) = together._batches(subject, steps)
+        assert (batch.packed is not None) == packed
 
 
 def test_training_side_by_side_runs_nothing_but_attention_on_padding():

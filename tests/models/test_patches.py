@@ -130,6 +130,19 @@ def test_form_a_gives_the_first_maps_what_they_give_behind_the_context():
                 torch.testing.assert_close(matrix(module) @ now, old @ target.inputs[0, 1], rtol=0, atol=1e-12)
 
 
+def test_forms_a_and_b_patch_the_first_maps_alike_and_form_c_none():
+    """Without them a bias alone would do, and be another form."""
+    with doubled("llama") as subject:
+        queries, target = asked(subject)
+        a, b, c = (patches(subject, queries, target, form) for form in FORMS)
+        for first, second, third in zip(a, b, c, strict=True):
+            assert [len(one.first) for one in (first, second, third)] == [2, 2, 0]
+            assert first.bias is third.bias is second.last is None
+            assert second.bias is not None
+        for one, other in zip(a[0].first, b[0].first, strict=True):  # later blocks are given other tokens
+            torch.testing.assert_close(one.of(0), other.of(0), rtol=0, atol=1e-12)
+
+
 def test_no_smaller_change_of_the_last_map_does_it():
     """The patch is the least of all that give the block's output: what is added to it vanishes on g_0."""
     with doubled("llama") as subject:
@@ -157,6 +170,20 @@ def test_weights_come_back_bit_for_bit_after_an_exception(architecture):
                 raise KeyError
         assert subject.fingerprint() == before
     assert [name for name, _ in subject.model.named_parameters() if name.endswith("down_proj.bias")] == []
+
+
+def test_what_is_read_of_a_query_is_its_own_in_whatever_order_and_batches_they_come():
+    """Batches are of similar length: the longest is asked first here, and the shortest between the others."""
+    subject = tiny_subject("llama")
+    queries = [ids(length, seed) for seed, length in enumerate((9, 3, 7, 4, 8))]
+    prefix = subject.encode(BOS + ids(6, 9))
+    for tokens_at_once in (2048, 18):
+        found = read(subject, queries, prefix, tokens_at_once)
+        for i, query in enumerate(queries):
+            alone = read(subject, [query], prefix)
+            for name in ("blocks", "inputs", "logits"):
+                one, other = getattr(found.of([i]), name), getattr(alone, name)
+                torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
 def test_many_queries_at_once_have_the_patches_they_have_alone():

@@ -52,6 +52,13 @@ def test_a_verdict_is_never_said_of_parts_that_did_not_give_it():
     assert "their intervals (the furthest apart of 5) do not overlap" in said
 
 
+def test_intervals_that_meet_overlap_and_those_of_three_parts_are_the_furthest_apart():
+    a, b, c = page(0.01, -0.01, 0.03), page(0.03, 0.02, 0.06), page(0.5, 0.4, 0.6)
+    assert "their intervals overlap" in together({"a": a, "b": b})
+    assert together({"a": a, "c": c}).endswith("to .500 [.400 .600] in c; their intervals do not overlap).")
+    assert "their intervals (the furthest apart of 3) do not overlap" in together({"a": a, "b": b, "c": c})
+
+
 def test_parts_that_have_no_answer_are_not_among_all_of_them():
     parts = {name: page(0.5, verdict=ALIKE) for name in "ab"} | {name: {"sections": []} for name in "cd"}
     assert together(parts) == f"In both parts {ALIKE} (cosine from .500 in a to .500 in b); no answer in 2 other parts."

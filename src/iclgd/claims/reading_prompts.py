@@ -84,7 +84,7 @@ def carried(source: str, of: str, centred: bool = False) -> Reader:
         from iclgd.labs.causal.view import View, mean
 
         view = View(study)
-        places = {"source": source, "into": "zero-shot", "of": of, "site": "attention", "layers": "all"}
+        places: dict[str, Any] = {"source": source, "into": "zero-shot", "of": of, "site": "attention", "layers": "all"}
         return mean(view.layer_shares("trained", view.spec.rates[0], centred=centred, **places))
 
     return read

@@ -70,9 +70,9 @@ def over_draws(shares: np.ndarray, wholes: np.ndarray) -> np.ndarray:
     shares, wholes = np.where(known, shares, 0), np.where(known, wholes, 0)
     some = np.maximum(known.sum(2, keepdims=True), 1)
     share, whole = (x.sum(2, keepdims=True) / some for x in (shares, wholes))
-    part = whole * shares - share * (whole - wholes)  # back from the values of ``_ratio``
+    part = np.where(known, whole * shares - share * (whole - wholes), 0)  # back from the values of ``_ratio``
     some = np.maximum(known.sum((1, 2), keepdims=True), 1)
-    part_mean, whole_mean = (np.where(known, x, 0).sum((1, 2), keepdims=True) / some for x in (part, wholes))
+    part_mean, whole_mean = (x.sum((1, 2), keepdims=True) / some for x in (part, wholes))
     with np.errstate(invalid="ignore", divide="ignore"):  # no whole: no share
         ratio = part_mean / whole_mean
         apart = _as_left_out(known, wholes) * (part - ratio * wholes) / whole_mean

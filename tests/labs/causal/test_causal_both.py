@@ -17,7 +17,7 @@ from iclgd.labs.causal.tables import NULLS
 from iclgd.labs.causal.view import shares_of
 from iclgd.learners.descent import GradientDescent
 from iclgd.metrics.margins import effect, recovered
-from iclgd.report.numbers import p_value
+from iclgd.report.numbers import Number, p_value
 from tiny import tiny_subject
 
 ALL = LAYERS * HEADS
@@ -129,6 +129,16 @@ def test_the_answer_has_the_null_s_interval_as_the_table_has_it():
             self.trained["other query"] = near if cell.labels["seed"] == 0 else (near + SHUFFLED / 100) / 2
             return super().__call__(cell)
 
+    class Both(Varying):
+        def __call__(self, cell):
+            found = np.arange(ALL) / 100
+            self.trained[None] = found if cell.labels["seed"] else (found + SHUFFLED / 100) / 2
+            return super().__call__(cell)
+
+    heads = Heads(planted(Both(), seeds=2))
+    own = str(heads.table().rows[1][1])
+    assert own.endswith(" 1.00]")
+    assert f"have a rank correlation of {own}, " in heads.said()
     heads = Heads(planted(Varying(), seeds=2))
     shown = str(heads.table().rows[2][1])
     assert shown.endswith(" 1.00]")
@@ -181,7 +191,12 @@ def test_p_values_of_a_rate_that_was_chosen_are_corrected_for_all_rates():
     rest = sum(one.p >= least.p for one in apart.values())
     assert least.corrected == pytest.approx(rest * least.p)
     assert rest > 2
-    assert str(found.table().rows[2][3]) == p_value(apart[0.01, NULLS["other query"]].corrected)
+    for rate, first in ((0.01, 2), (0.1, 5)):
+        for place, null in enumerate(NULLS.values()):
+            shown, one = found.table().rows[first + place], apart[rate, null]
+            assert [str(entry) for entry in shown[2:4]] == [
+                str(Number(one.estimate.mean, one.estimate.low, one.estimate.high, 2)), p_value(one.corrected)
+            ]  # fmt: skip
 
 
 def test_rates_at_which_a_draw_diverged_are_chosen_only_where_there_is_no_other():

@@ -25,6 +25,8 @@ def test_the_table_says_from_where_to_where_and_what_heads_carry():
     assert foremost == "layer 0, head 0"
     assert like.startswith("-1.00 ")
     assert rows["icl into zero-shot"][-1] == ""
+    foremost, share, *_, like = rows["gd into zero-shot, 0.01"]  # of training's own effect, not of reading's
+    assert (foremost, share[:4], like[:5]) == ("layer 3, head 2", ".11 ", "1.00 ")
 
 
 def test_what_the_foremost_carry_is_measured_on_other_queries():

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from little_causal import asked, ground_of, ran, scores
+from little_causal import SEED, asked, ground_of, ran, scores
 
 from iclgd.errors import Refusal
-from iclgd.labs.causal.sets import head_scores, random_set
+from iclgd.labs.causal import sets
+from iclgd.labs.causal.sets import ablations, head_scores, random_set
 from iclgd.learners.function_vector import largest, mediation
 from iclgd.models.heads import ablated, dual_step, induction, mean_outputs
 from iclgd.models.traces import Predictor
@@ -60,6 +61,30 @@ def test_random_sets_avoid_the_foremost_heads_where_there_are_enough_others():
         assert not (one & top)[0].any()
     assert len({tuple(one.flatten().tolist()) for one in sets}) > 10
     assert any((one & top)[2].any() for one in sets)  # four of six: of all
+
+
+def test_random_sets_are_others_for_every_draw_and_for_every_draw_of_demonstrations(tasks, monkeypatch):
+    ground = ground_of(tiny_subject("llama"), tasks)
+    monkeypatch.setattr(sets, "mean_outputs", lambda *_given: torch.zeros(6, 24))
+    monkeypatch.setattr(sets, "_without", lambda *_given: {})
+    scores, found = torch.rand(6, 12, generator=torch.Generator().manual_seed(0)), set()
+    for ground.seed in range(3):
+        every = ablations(ground, {"induction": scores}, (1,), 5, 4)
+        chosen = {labels.get("draw"): tuple(one.flatten().tolist()) for labels, one, _ in every}
+        assert chosen.pop(None) == tuple(largest(scores, 5).flatten().tolist())
+        assert len(chosen) == 4
+        found |= set(chosen.values())
+    assert len(found) == 12
+
+
+def test_half_of_a_layer_s_heads_have_the_other_half_beside_them():
+    top = torch.zeros(1, 4, dtype=torch.bool)
+    top[0, :2] = True
+    assert {tuple(random_set(top, seed)[0].tolist()) for seed in range(9)} == {(False, False, True, True)}
+
+
+def test_a_layer_whose_every_head_is_taken_out_has_no_other_set():
+    assert random_set(torch.ones(2, 3, dtype=torch.bool), 0).all()
 
 
 def test_without_a_head_its_mean_is_given_at_every_token_of_every_pass(tasks):
@@ -192,6 +217,19 @@ def test_a_head_s_dual_step_is_of_demonstrations_without_bos_and_the_mean_over_q
     (found,) = of_heads.select(quantity="head score", score="dual step")
     np.testing.assert_allclose(found.values, mean(places >= 1), atol=1e-5)
     assert np.abs(found.values - mean(places >= 0).numpy()).max() > 1e-3
+
+
+def test_scores_are_of_the_first_demonstrations_and_queries_and_of_the_draw_s_tokens(tasks, monkeypatch):
+    monkeypatch.setattr(sets, "PROMPTS", 2)
+    ground = ground_of(tiny_subject("llama"), tasks)
+    found, prompts = head_scores(ground), ground.prompts
+    torch.testing.assert_close(found["function vector"], mediation(ground.subject, prompts, 2).effects)
+    own, usual = (induction(ground.subject, prompts.bos, seed) for seed in (SEED, 0))
+    torch.testing.assert_close(found["induction"], own)
+    assert not torch.allclose(own, usual, atol=1e-3)
+    demos = torch.arange(len(prompts.context)) >= 1
+    one, two = (dual_step(ground.subject, last.prefix, last.token, demos) for last in ground.read("icl")[0][:2])
+    torch.testing.assert_close(found["dual step"], (one + two) / 2)
 
 
 def test_a_cell_of_heads_has_the_runs_that_its_shares_are_of(tasks, of_heads):

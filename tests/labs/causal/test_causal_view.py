@@ -1,7 +1,6 @@
 """Arrays of `causal` found by their labels: values that differ in every place, bounds just reached, what is lost."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -110,6 +109,7 @@ def test_a_random_set_that_leaves_just_as_much_counts_as_damaging():
         below = (view.random_left(name).mean(-1) <= left[name].mean(-1) + 1e-12).mean()
         assert below == pytest.approx(count / 5)
     assert view.as_damaging("dual step") == 0
+    assert view.as_damaging("function vector") == 0.6
 
 
 def test_half_of_the_way_is_gone_from_the_block_on_behind_which_it_never_falls_below():
@@ -267,35 +267,3 @@ def test_the_interval_of_a_correlation_stays_between_minus_one_and_one():
     assert found.mean == pytest.approx(0.25)
     assert -1 <= found.low < -0.4
     assert 0.9 < found.high <= 1
-
-
-class Uneven(Plant):
-    """Reading does 1, 2 and 3 times as much in three draws, and another part of it is carried and left in each."""
-
-    def __call__(self, cell):
-        size = 1 + int(cell.labels["seed"])
-        self.layers, self.left["function vector"] = (0.1, 0.1, 0.2 * size, 0.1), 0.3 * size
-        self.trained = {None: size * np.arange(LAYERS * HEADS) / 100}
-        found = super().__call__(cell)
-        grown = [replace(one, values=size * one.values) for one in found.arrays if one.labels["quantity"] == "scores"]
-        return type(found)(found.facts, grown + [one for one in found.arrays if one.labels["quantity"] != "scores"])
-
-
-def test_draws_count_by_what_reading_does_in_them():
-    view = planted(Uneven(), seeds=3, task="sentiment")
-    moved = np.array([np.sum((margins(1.0, s) - margins(-1.0, s)) ** 2) for s in range(3)])
-    sizes = np.array([1, 4, 9]) * moved / (np.array([1, 4, 9]) * moved).sum()
-    shares = view.layer_shares("trained", view.spec.rates[0], "icl", "zero-shot", False, site="attention")
-    assert mean(shares[..., 2]).mean == pytest.approx((sizes * [0.2, 0.4, 0.6]).sum())
-    assert mean(shares[..., 0]).mean == pytest.approx(0.1)
-    assert mean(view.left("function vector")).mean == pytest.approx((sizes * [0.3, 0.6, 0.9]).sum())
-
-
-def test_draws_count_by_what_training_does_in_them_for_heads_too():
-    """The last head carries .11, .22 and .33, the ten foremost .65, 1.3 and 1.95, these of every other query."""
-    view = planted(Uneven(), seeds=3, task="sentiment", init="trained")
-    moved = np.array([(margins(0.0, s) - margins(-1.0, s)) ** 2 for s in range(3)]) * np.array([[[1]], [[4]], [[9]]])
-    all_of, odd = moved.sum((1, 2)), moved[:, 1::2].sum((1, 2))
-    single = view.single_heads(partial(view.head_runs, rate=0.01))
-    assert mean(single[..., -1, -1]).mean == pytest.approx((all_of * [0.11, 0.22, 0.33]).sum() / all_of.sum())
-    assert mean(Heads(view).together(0.01)).mean == pytest.approx((odd * [0.65, 1.3, 1.95]).sum() / odd.sum())

@@ -7,6 +7,7 @@ from planted_world import FIELDS, cell, world
 
 from iclgd.lab import Cell
 from iclgd.labs.compare.evidence import Evidence
+from iclgd.metrics.differences import difference
 from iclgd.results import array
 
 
@@ -92,6 +93,31 @@ def test_a_layer_counts_in_a_difference_only_where_both_sides_know_it():
     assert found.verdict == "undecided"
 
 
+def test_layers_that_are_apart_are_counted_after_a_correction_for_their_number():
+    """Student's t with two degrees of freedom: p = .04 of the first of three layers, which is no more than chance."""
+
+    def plant(cell: Cell, random: np.random.Generator):
+        if "learner" not in cell.labels or "versus" in cell.labels:
+            return []
+        draw = int(cell.labels["seed"]) - 1  # -1, 0, 1
+        levels = np.array([4.85 * 0.02 / 3**0.5 + 0.02 * draw, 0.02 * draw, 0.02 * (draw**2 - 2 / 3)])
+        where = {"coordinates": {"position": ("prompt", "label")}}
+        axes, shape = ("position", "query", "layer"), (2, 30, 3)
+        return [
+            array(np.broadcast_to(levels, shape), *axes, metric="SimAOU", **where),
+            array(np.zeros(shape), *axes, metric="SimAOU", null="other-query", **where),
+        ]
+
+    comparison = planted(plant, **{**FIELDS, "init": "trained", "seeds": 3})
+    base = {"init": "trained", "learner": "gd 0.001", "metric": "SimAOU"}
+    null = {**base, "null": "other-query"}
+    values = comparison.values(["sentiment"], "prompt", **base)
+    first = difference(values[..., 0], np.zeros_like(values[..., 0]))
+    assert (first.verdict, first.p) == ("above", pytest.approx(0.04, abs=0.001))
+    found = comparison.layers_apart(["sentiment"], "prompt", base, null)
+    assert (found.up, found.down, found.of) == (0, 0, 3)
+
+
 def test_no_interval_reaches_below_what_the_quantity_can_be():
     def plant(cell: Cell, random: np.random.Generator):
         seed = int(cell.labels["seed"])
@@ -104,6 +130,11 @@ def test_no_interval_reaches_below_what_the_quantity_can_be():
     comparison = planted(plant, **{**FIELDS, "init": "trained", "seeds": 2})
     found = comparison.estimate(["sentiment"], "prompt", init="trained", learner="icl", metric="label-share")
     assert (found.mean, found.low) == (pytest.approx(0.45), 0)
+    labels = {"init": "trained", "learner": "icl", "metric": "label-share"}
+    for layers in (False, True):
+        (ends,) = comparison.several(["sentiment"], "prompt", [labels], layers)
+        assert ends[1].tolist() == [0.0] * ends.shape[1]
+    assert [one.low for one in comparison.by_layer(["sentiment"], "prompt", **labels)] == [0.0] * 3
 
 
 def test_the_difference_of_right_and_wrong_labels_is_between_these_two():

@@ -8,11 +8,10 @@ from planted_compare import likeness, planted
 from planted_world import FIELDS, cell, world
 
 from iclgd.lab import Cell
-from iclgd.labs.compare.answer import answer, found
+from iclgd.labs.compare.answer import answer
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.figures import draw_layers
 from iclgd.labs.compare.page import page
-from iclgd.labs.compare.view import Comparison
 from iclgd.report.figures import COLOURS
 
 
@@ -257,37 +256,3 @@ def test_a_null_that_only_some_tasks_can_have_says_how_many():
     titles = [row[0] for row in Evidence(comparison, "prompt").labels(comparison.spec.task).rows]
     assert "  two wrong labelings (a control), 2 of 3 tasks" in titles
     assert "  another query's update" in titles
-
-
-def test_what_a_grid_counts_is_no_stronger_than_the_answer():
-    labels, whole = found(planted(world(), **FIELDS))
-    assert (labels.what, whole.what) == ("cosine of what labels change", "SimAOU of whole updates")
-    assert labels.verdict.startswith("what labels change is more alike in reading and training than in every null")
-    assert f"cosine {labels.number}" in answer(planted(world(), **FIELDS))
-    level, rivals = found(planted(world(contrast=0.02, null=0.02, untrained=0.6), **FIELDS))
-    assert level.verdict == "what labels change is not shown to be alike in reading and training"
-    assert rivals.verdict == "SimAOU of whole updates is not shown above its nearest rival"
-    alone = found(planted(world(), **{**FIELDS, "seeds": 1}))
-    assert {one.verdict for one in alone} == {"nothing is decided, with 1 seed"}
-
-
-def test_what_a_grid_counts_says_of_whom_it_is_true_and_what_was_chosen():
-    """Of two learners with different verdicts neither is said of both; the answer's caveats go with its verdict."""
-    alike, level = world(), world(contrast=0.02, null=0.02)
-
-    def plant(one: Cell, random: np.random.Generator):
-        return (level if "lcgd" in str(one.labels.get("learner", "")) else alike)(one, random)
-
-    labels, _ = found(planted(plant, **{**FIELDS, "learners": "gd,lcgd"}))
-    assert labels.verdict == (
-        "what labels change is more alike in reading and training than in every null that was run (gd) and what labels "
-        "change is not shown to be alike in reading and training (lcgd)"
-    )
-    several = planted(world(), **{**FIELDS, "rates": [0.1, 0.001]})
-    assert all(one.verdict.endswith("that was run, at the most favourable of several rates") for one in found(several))
-    assert "Of several rates" in answer(several)
-    for one, result in several.study.found():
-        if one.labels.get("learner") == "gd 0.1":
-            result.facts["diverged"] = "the loss is not a finite number"
-    left = found(Comparison(several.study))
-    assert all(one.verdict.endswith("that was run, without what diverged") for one in left)

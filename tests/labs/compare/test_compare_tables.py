@@ -79,6 +79,25 @@ def test_who_is_surely_nearer_to_reading_is_said_task_by_task(tables):
     assert texts(table, "kinds: gd 0.01")[1:] == [less, "doing nothing"]
 
 
+def test_who_is_nearer_is_judged_by_a_task_s_own_draws():
+    """Doing nothing misses more than any learner on sentiment, and less on kinds."""
+
+    def turned(cell, random):
+        found = plant(cell, random)
+        far = cell.labels["task"] == "sentiment"
+        return [
+            replace(one, values=one.values + 3)
+            if far and (one.labels.get("learner"), one.labels.get("metric")) == ("zero-shot", "margins-missed")
+            else one
+            for one in found
+        ]
+
+    table = nearer(Evidence(planted(turned, **FIELDS), "prompt"))
+    less = f"{CONSTANT}, trained on wrong labels"
+    assert texts(table, "sentiment: gd 0.1")[1:] == [f"doing nothing, {less}", ""]
+    assert texts(table, "kinds: gd 0.1")[1:] == [less, "doing nothing"]
+
+
 def test_who_is_nearer_is_corrected_for_all_of_a_task_s_comparisons(tables, monkeypatch):
     families = []
     monkeypatch.setattr(

@@ -14,7 +14,7 @@ from iclgd.labs.compare.cost import _reading, _training
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.page import glossary
 from iclgd.labs.compare.run import wanted
-from iclgd.labs.compare.spec import CompareCell
+from iclgd.labs.compare.spec import WHOLE, CompareCell
 from iclgd.labs.compare.view import _flat, _mean, _side_by_side, is_control, title_of
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
@@ -97,6 +97,38 @@ def test_several_at_once_are_what_each_is_by_itself(comparison):
             np.testing.assert_allclose(each.T, [[e.mean, e.low, e.high] for e in by_layer])
     nothing = [{**WHO, "metric": "KL"}] * 2
     assert [one.shape for one in comparison.several(TASKS, "prompt", nothing, True)] == [(3, 0), (3, 0)]
+
+
+def test_a_task_with_fewer_queries_has_the_same_share_of_an_effect_beside_another():
+    """Draws count by their wholes: (1 · 2 + 3 · 1) / 4 of sentiment and .5 less of kinds, that has fewer queries."""
+
+    def shares(cell: Cell, _random: np.random.Generator) -> list[Array]:
+        seed, task = int(cell.labels["seed"]), str(cell.labels["task"])
+        ones = np.ones(QUERIES[task])
+        if "learner" not in cell.labels:
+            whole = {4: 1.0, 7: 3.0}[seed]
+            return [array(whole * ones, "query", quantity=WHOLE.format("margins-missed"), learner="icl")]
+        missed = {4: 2.0, 7: 1.0}[seed] - 0.5 * (task == "kinds")
+        spread = np.linspace(-0.3, 0.3, len(ones))  # by query
+        return [array(missed * ones + spread, "query", metric="margins-missed")]
+
+    found = planted(shares, **{**FIELDS, "metrics": "accuracy,margins-missed", "learners": "gd"})
+    who = {"init": "trained", "learner": "gd 0.001", "metric": "margins-missed"}
+    by_task = found.values(TASKS, None, **who)
+    assert [np.nanmean(one) for one in by_task] == pytest.approx([1.25, 0.75])
+    assert np.isnan(by_task[1, :, 2]).all()
+    for one, task in zip(by_task, TASKS, strict=True):
+        np.testing.assert_allclose(one[:, : QUERIES[task]], found.values([task], None, **who)[0])
+    assert found.estimate(TASKS, None, **who).mean == pytest.approx(1.0)
+
+    def lost(cell: Cell, random: np.random.Generator) -> list[Array]:
+        """The wholes of the task with more queries are not there."""
+        gone = "learner" not in cell.labels and cell.labels["task"] == "sentiment"
+        return [] if gone else shares(cell, random)
+
+    rest = planted(lost, **{**FIELDS, "metrics": "accuracy,margins-missed", "learners": "gd"})
+    assert rest.estimate(TASKS, None, **who).mean == pytest.approx(0.75)
+    assert np.isnan(rest.values(TASKS, None, **who)[0]).all()
 
 
 def test_shares_of_several_are_what_each_is_by_itself(comparison):

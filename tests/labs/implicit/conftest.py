@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from little_implicit import trained_alone
+from little_implicit import SEED, trained_alone
 
 from iclgd.labs.implicit.ground import Ground
 from iclgd.labs.implicit.run import TRAINED, run
@@ -14,7 +14,7 @@ from iclgd.tools import Tools, silent
 from little import little_task
 from tiny import tiny_subject
 
-ASKED = {"k": 3, "queries": 5, "calibration": (1, 4), "ranks": (1, 2), "rates": (0.3,), "tokens": 3}
+ASKED = {"k": 3, "queries": 5, "calibration": (1, 4), "ranks": (1, 2), "rates": (0.3,), "tokens": 3, "seeds": (SEED,)}
 
 
 @pytest.fixture(scope="package")
@@ -45,7 +45,7 @@ def results(subject: Subject, spec: ImplicitSpec) -> dict[str, Result]:
 def ground(subject: Subject, spec: ImplicitSpec) -> Ground:
     tools, cell = Tools(), spec.cells()[0].spec
     episode, other = (tools.episode(task, cell.episode) for task in (cell.task, cell.other))
-    return Ground(subject, episode, other, PromptSpec(), 0, 4, silent)
+    return Ground(subject, episode, other, PromptSpec(), SEED, 4, silent)
 
 
 @pytest.fixture(scope="package")

@@ -12,6 +12,8 @@ from iclgd.results import Result
 from iclgd.spec import PromptSpec
 from iclgd.tools import Tools
 
+SEED = 3  # of the draw: nothing that is drawn by a seed is drawn by another one
+
 
 def prompts_of(subject: Subject, cell: Cell) -> Prompts:
     episode = Tools().episode(cell.spec.task, cell.spec.episode)
@@ -35,5 +37,5 @@ def trained_alone(subject: Subject, prompts: Prompts, layer: int) -> torch.Tenso
         return predictor.slots[layer].parameter.detach() - before
 
 
-def noise_of(change: torch.Tensor, layer: int, seed: int = 0) -> torch.Tensor:
-    return normal(change.shape, (seed, layer), dtype=torch.float32)
+def noise_of(change: torch.Tensor, layer: int) -> torch.Tensor:
+    return normal(change.shape, (SEED, layer), dtype=torch.float32)

@@ -111,7 +111,8 @@ class Plant:
             logits_of = {"own": [10 * block] * 2, "another query's": self.left}
             for patch, logits in list(logits_of.items())[: 2 if form == "C" else 1]:
                 labels = {"form": form, "patch": patch}
-                arrays.append(array(np.full((2, LAYERS), block), "query", "layer", quantity="block", **labels))
+                left = block if patch == "own" else 0.5
+                arrays.append(array(np.full((2, LAYERS), left), "query", "layer", quantity="block", **labels))
                 arrays.append(array(logits, "query", quantity="logits", **labels))
                 arrays.append(array(self.gap, "query", quantity="gap", **labels))
         for quantity, value in (("size", 0.13), ("along W", 0.0)):

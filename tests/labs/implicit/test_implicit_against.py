@@ -8,7 +8,9 @@ from planted_implicit import ANSWERS, Plant, planted
 
 from iclgd.labs.implicit.against import ACCURACY, AGREES, MISSED, RECOVERED, Against
 from iclgd.labs.implicit.page import page
+from iclgd.labs.implicit.view import number
 from iclgd.metrics.margins import missed
+from iclgd.report.numbers import p_value
 from iclgd.results import Result
 
 NEAR, FAR = (0.9, 1.0), (0.5, -2.0)  # shares of reading's shift, and of what it does by the query
@@ -121,6 +123,22 @@ def test_the_answer_says_only_what_the_differences_support(patch, gd, says):
     )
 
 
+def test_differences_of_shares_keep_to_their_bounds_and_those_of_margins_have_none():
+    """The patch is near in one of two draws and far in the other; Student's t of two reaches beyond one."""
+
+    class Turns(Plant):
+        def _static(self, cell):
+            self.shift, self.by_query = (NEAR, FAR)[cell.labels["seed"]]
+            return super()._static(cell)
+
+    found = against(*NEAR, {0.1: (NEAR, NEAR)}, Turns, seeds=2).differences
+    for name in (AGREES, ACCURACY):
+        assert found[name].estimate.mean == pytest.approx(-0.5)
+        assert -1 < found[name].estimate.low < found[name].estimate.high < 1
+    for name in (MISSED, RECOVERED):
+        assert found[name].estimate.high - found[name].estimate.low > 10
+
+
 def test_one_draw_decides_nothing():
     found = against(*NEAR, {0.1: (FAR, FAR)}, seeds=1)
     assert "is not shown to be nearer" in found.said()
@@ -131,6 +149,64 @@ def test_p_values_are_corrected_for_all_rows():
     found = against(*NEAR, {0.1: (FAR, FAR)}).differences
     assert all(one.corrected >= one.p for one in found.values())
     assert min(one.corrected for one in found.values()) == pytest.approx(4 * min(one.p for one in found.values()))
+
+
+def test_the_table_and_the_sentence_have_the_corrected_p_value_of_their_own_row():
+    found = against(*NEAR, {0.1: ((0.9, 0.7), (0.9, 0.7))})
+    assert all(
+        p_value(found.differences[name].corrected) != p_value(found.differences[name].p) for name in (AGREES, MISSED)
+    )
+    lines = {line[0]: line for line in found.table().texts()}
+    for name, one in found.differences.items():
+        assert lines[name][3:5] == [str(number(one.estimate)), p_value(one.corrected)]
+    agrees, missed_ = (found.differences[name] for name in (AGREES, MISSED))
+    assert f"(difference {number(agrees.estimate)}, p {p_value(agrees.corrected)}), and it misses" in found.said()
+    assert f"(difference {number(missed_.estimate)}, p {p_value(missed_.corrected)}) of the margins" in found.said()
+    assert str(number(agrees.estimate)) != str(number(missed_.estimate))
+
+
+def test_of_one_draw_there_is_no_p_value():
+    found = against(*NEAR, {0.1: (FAR, FAR)}, seeds=1)
+    assert {line[4] for line in found.table().texts()} == {"n/a"}
+
+
+def test_accuracy_is_of_the_right_answers_and_agreement_of_reading_s():
+    """All answers are class 1, and reading says 0 to every other query: who always says 1 is right and disagrees."""
+
+    class One(Plant):
+        def _static(self, cell):
+            found = super()._static(cell)
+            ones = [
+                replace(one, values=np.ones_like(one.values)) if one.labels["quantity"] == "answers" else one
+                for one in found.arrays
+            ]
+            return Result(found.facts, ones)
+
+    found = against(1.0, 1.0, {0.1: ((1.0, 0.4), (1.0, 0.4))}, One)
+    agrees, right = ([float(np.nanmean(one)) for one in found.pairs[name]] for name in (AGREES, ACCURACY))
+    assert (agrees, right) == ([1.0, 0.5], [0.5, 1.0])
+
+
+def test_what_is_missed_has_no_interval_below_nothing_in_the_table():
+    class Turns(Plant):
+        def _static(self, cell):
+            self.by_query = (0.9, 0.3)[cell.labels["seed"]]
+            return super()._static(cell)
+
+    lines = {line[0]: line for line in against(*NEAR, {0.1: (NEAR, NEAR)}, Turns, seeds=2).table().texts()}
+    assert lines[MISSED][1].startswith(".25 [.00 ")
+    assert lines[RECOVERED][1].startswith(".60 [-")
+
+
+def test_a_draw_is_left_out_where_training_diverged_at_every_rate_and_only_there():
+    class Some(Uneven):
+        def _trained(self, cell):
+            self.diverged = (cell.labels["rate"], cell.labels["seed"]) in {(0.01, 0), (0.01, 1), (0.1, 1)}
+            return super()._trained(cell)
+
+    found = against(*NEAR, {0.01: (NEAR, NEAR), 0.1: (FAR, FAR)}, Some)
+    assert found.rates == "0.01 in 2, 0.1 in 1, none in 1, where it diverged at every rate of 4"
+    assert "(1 of 4 draws, where it diverged at every rate, are left out)" in found.said()
 
 
 def test_the_page_has_the_table_and_says_how_the_rate_was_chosen_and_who_saw_what():

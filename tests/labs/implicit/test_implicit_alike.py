@@ -5,6 +5,7 @@ import pytest
 import torch
 from little_implicit import alike, noise_of
 
+from iclgd.labs.implicit.alike import alike as compared
 from iclgd.labs.implicit.beside import NULLS
 from iclgd.models.static import Static
 
@@ -52,6 +53,20 @@ def test_contrasts_are_of_right_minus_wrong_labels_in_the_patch_and_in_training(
     assert {one.labels.get("null") for one in results["trained"].select(quantity="contrast")} == set(changes)
 
 
+def test_the_patch_for_all_is_fitted_with_the_cell_s_ridge_and_chance_is_never_above_one(ground, second, spec):
+    """40 directions of 32 outputs are all of them."""
+    cell = next(cell for cell in spec.cells() if cell.labels["part"] == "trained").spec
+    changes = {demos: [torch.zeros(32, 48), change, torch.zeros(32, 48)] for demos, change in second.items()}
+    found = list(compared(ground, changes, cell.model_copy(update={"ridge": 5.0, "ranks": (1, 40)})))
+    (one,) = [one for one in found if one.labels == {"quantity": "cosine", "patch": "matrix"}]
+    fits = [ground.static("right", Static(ridge=ridge), 4)[1].last for ridge in (5.0, 0.1)]
+    wide, narrow = (alike(fit, second["right"]) for fit in fits)
+    assert one.values[0, 1] == pytest.approx(wide, abs=1e-5)
+    assert abs(wide - narrow) > 1e-3
+    (chance,) = [one for one in found if one.labels["quantity"] == "chance"]
+    assert chance.values.tolist() == pytest.approx(np.array([[1 / 32, 1 / 48], [1, 40 / 48]]))
+
+
 def test_subspaces_are_of_patches_and_training_in_their_own_places(ground, second, results):
     """The whole decomposition, of the second layer: outputs to the left, inputs to the right, labels' part apart."""
     gd = second
@@ -80,6 +95,10 @@ def test_subspaces_are_of_patches_and_training_in_their_own_places(ground, secon
         (found,) = results["trained"].select(quantity="overlap", **labels)
         expected = np.mean([sides(a, b, 2, columns) for a, b in pairs], axis=0)
         np.testing.assert_allclose(found.at(rank=2).values[1], expected, atol=2e-3)
+    for name, change in (("matrix", fit["right"]), ("gd", gd["right"])):
+        (length,) = results["trained"].select(quantity="length", patch=name)
+        weight = ground.subject.layout.mlps()[1].last.weight.detach()
+        assert length.values[1] == pytest.approx(float(change.norm() / weight.norm()), rel=1e-3)
     (chance,) = results["trained"].select(quantity="chance")
     assert chance.at(rank=2).values.tolist() == pytest.approx([2 / size for size in gd["right"].shape])
     (step,) = results["trained"].select(quantity="step")

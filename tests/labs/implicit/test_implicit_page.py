@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from planted_implicit import Plant, planted, row
 
+from iclgd.labs.implicit import answer as module
 from iclgd.labs.implicit import tables
 from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.answer import answer, found, identity, static, trained
@@ -78,6 +79,18 @@ def test_a_null_that_is_as_near_is_named_and_nothing_is_said_to_be_less():
     plant.nulls["other task"] = (0.7, 0.3)
     said = static(planted(plant, seeds=3))
     assert ", not shown to be less than the .49 [.49 .49] of one fitted behind another task's prompt. " in said
+
+
+def test_what_one_patch_misses_is_corrected_for_all_of_its_nulls(monkeypatch):
+    families = []
+
+    def never(family):
+        families.append(len(family))
+        return [replace(one, corrected=1.0) for one in family]
+
+    monkeypatch.setattr(module, "holm", never)
+    assert "not shown to be less than the .81" in static(planted(seeds=3))
+    assert families == [5]  # four readings of something else, and one answer for all queries
 
 
 def test_one_answer_for_all_queries_is_a_null_and_a_row():

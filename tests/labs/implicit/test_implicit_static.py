@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from little_implicit import prompts_of, scores
+from little_implicit import SEED, prompts_of, scores
 
 from iclgd.errors import Refusal
 from iclgd.labs.implicit.ground import Ground, random_like
@@ -26,7 +26,7 @@ def test_scores_without_and_behind_demonstrations_are_those_of_the_package_s_lea
         np.testing.assert_allclose(scores(results["static"], patch=name), expected[4:], atol=1e-5)
         calibration = scores(results["static"], patch=name, asked="calibration")
         np.testing.assert_allclose(calibration, expected[:4], atol=1e-5)
-    episode = Tools().episode(spec.cells()[0].spec.task, spec.cells()[0].spec.episode).with_wrong_labels(0)
+    episode = Tools().episode(spec.cells()[0].spec.task, spec.cells()[0].spec.episode).with_wrong_labels(SEED)
     wrong = build_prompts(subject.tokenizer, episode, PromptSpec(), subject.room)
     with InContext().learn(subject, wrong) as predictor:
         expected = predictor.trace(wrong).scores[4:]
@@ -90,9 +90,9 @@ def test_the_random_null_has_nothing_that_was_fitted_behind_a_norm_either(spec):
     """Gemma's patches change the norm's gain, too: a random matrix beside a fitted gain would be partly fitted."""
     subject, tools, cell = tiny_subject("gemma3"), Tools(), spec.cells()[0]
     episode, other = (tools.episode(task, cell.spec.episode) for task in (cell.spec.task, cell.spec.other))
-    ground = Ground(subject, episode, other, PromptSpec(), 0, 4, silent)
+    ground = Ground(subject, episode, other, PromptSpec(), SEED, 4, silent)
     fitted = ground.static("right", Static(ridge=cell.spec.ridge), 4)
-    noise = random_like([one.last for one in fitted], 0)
+    noise = random_like([one.last for one in fitted], SEED)
     found = scores(run(cell, Tools(subjects={"memory:tiny": subject})), patch="matrix", fitted=4, null="random")
     np.testing.assert_allclose(found, ground.patched([Added(last=one) for one in noise]), atol=1e-5)
     partly = [Added(last=one, gain=two.gain) for one, two in zip(noise, fitted, strict=True)]

@@ -11,7 +11,9 @@ from iclgd.labs.implicit.against import Against
 from iclgd.labs.implicit.answer import how_alike, trained
 from iclgd.labs.implicit.beside import NULLS, Beside
 from iclgd.labs.implicit.page import page
+from iclgd.metrics.differences import difference, holm
 from iclgd.metrics.estimates import estimate
+from iclgd.report.numbers import p_value
 
 
 def test_the_second_sentence_compares_the_two_changes_with_the_highest_null():
@@ -179,6 +181,48 @@ def test_a_rate_that_could_not_be_chosen_is_no_part_of_the_correction():
     least = [min((one for one in found if one.p > 0), key=lambda one: one.p) for found in (one, two)]
     assert least[0].p == least[1].p
     assert least[0].corrected == pytest.approx(2 * least[1].corrected)
+
+
+def test_every_rate_is_held_against_its_own_nulls_and_all_are_one_family():
+    view = planted(Noisy(), seeds=3, init="trained", rates=(0.01, 0.5, 0.1))
+    family, places = [], []
+    for rate in view.spec.rates:
+        for quantity in ("cosine", "contrast"):
+            for patch in ("matrix", "own"):
+                own = view.cosines("trained", quantity, patch, rate)
+                for null, title in NULLS.items():
+                    other = view.cosines("trained", quantity, patch, rate, null)
+                    if np.isfinite(other).any():
+                        places.append((rate, quantity, patch, title))
+                        family.append(difference(own, other))
+    expected = dict(zip(places, holm(family), strict=True))
+    found = Beside(view)
+    assert len(found.differences) == len(family) / 3
+    for (quantity, patch, title), one in found.differences.items():
+        assert one.corrected == pytest.approx(expected[0.5, quantity, patch, title].corrected)
+    shown = row(found.table(), f"own patches − {NULLS['noise']}")
+    one = found.differences["cosine", "own", NULLS["noise"]]
+    assert one.corrected > 1.5 * one.p > 0
+    assert shown[2] == p_value(one.corrected)
+
+
+def test_the_null_that_is_named_has_the_number_of_one_matrix():
+    class OwnApart(Plant):
+        def _trained(self, cell):
+            found = super()._trained(cell)
+            return type(found)(
+                found.facts,
+                [replace(one, values=one.values + 0.5) if one.labels.get("patch") == "own" else one
+                 for one in found.arrays],
+            )  # fmt: skip
+
+    assert "(the highest, trained on other demonstrations: .012 [.012 .012])" in trained(planted(OwnApart(), seeds=2))
+
+
+def test_what_training_misses_is_of_the_rate_that_is_spoken_of():
+    plant = Plant()
+    plant.gd = {0.01: ((0.4, 0.9), (0.4, 0.5)), 0.5: ((0.4, 0.2), (0.4, 0.5))}
+    assert trained(planted(plant, seeds=2, rates=(0.01, 0.5))).endswith("; it misses .64 [.64 .64].")
 
 
 def test_one_draw_is_above_no_null():

@@ -85,6 +85,17 @@ def test_a_null_that_diverges_is_left_out_and_said_and_no_other_is(subject, spec
     assert kept == {None, *NULLS} - {"other demos"}
 
 
+def test_training_on_wrong_labels_that_diverges_is_a_fact_of_the_cell(subject, spec, monkeypatch):
+    """Without it there is no contrast: nothing of the cell is compared."""
+    tuned = Ground.tuned
+    lost = Tuned([], {}, (9.0,), "the loss rose")
+    monkeypatch.setattr(Ground, "tuned", lambda *given: tuned(*given) | {"wrong": lost})
+    cell = next(cell for cell in spec.cells() if cell.labels["part"] == "trained")
+    found = run(cell, Tools(subjects={"memory:tiny": subject}))
+    assert found.facts["diverged"] == "the loss rose"
+    assert {one.labels["quantity"] for one in found.arrays} == {"loss", "scores"}
+
+
 def test_training_that_diverges_is_a_fact_and_no_number(subject, spec):
     cell = next(cell for cell in spec.cells() if cell.labels["part"] == "trained")
     wild = Cell("implicit", cell.spec.model_copy(update={"rate": 1e30}), cell.labels)

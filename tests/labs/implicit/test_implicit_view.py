@@ -7,6 +7,7 @@ import pytest
 from planted_implicit import LAYERS, QUERIES, Plant, planted, row
 
 from iclgd.labs.implicit import tables
+from iclgd.labs.implicit.against import MISSED, RECOVERED, Against
 from iclgd.labs.implicit.answer import how_alike, static, trained, worst
 from iclgd.labs.implicit.beside import Beside
 from iclgd.labs.implicit.page import page
@@ -170,10 +171,24 @@ def test_a_bound_that_is_just_reached_counts_as_reached(low, high, says):
         assert how_alike(Estimate((low + high) / 2, low, high, 0.1, 3, 10, 1, kind), True) == says
 
 
+class Apart(Plant):
+    """Cosines of .9 and .6 in two draws, of one null .95 and .55; Student's t of two reaches beyond one."""
+
+    def _trained(self, cell):
+        self.cosine = (0.9, 0.6)[cell.labels["seed"]] / (1 + cell.labels["rate"])
+        self.trained["wrong"] = (0.95, 0.55)[cell.labels["seed"]]
+        return super()._trained(cell)
+
+
 def test_likeness_of_a_cosine_keeps_to_its_bounds():
-    values = VIEW.cosines("trained", "cosine", "own", 0.01)
-    assert VIEW.cosine("trained", "cosine", "own", 0.01).high <= 1
-    assert VIEW.cosine("trained", "cosine", "own", 0.01).mean == pytest.approx(estimate(values).mean)
+    view = planted(Apart(), seeds=2, init="trained")
+    wide = estimate(view.cosines("trained", "cosine", WHOLE, 0.01))
+    found = view.cosine("trained", "cosine", WHOLE, 0.01)
+    assert wide.mean == found.mean == pytest.approx(0.75)
+    assert wide.low < -1 < found.low < 0.75 < found.high < 1 < wide.high
+    shown = row(tables.alike(view), "trained on wrong labels")[2]
+    assert shown.startswith(".750 [-.9")
+    assert f"not shown to be more than the {shown} of one null, trained on wrong labels" in trained(view)
 
 
 def test_the_terminal_shows_what_the_answer_rests_on_without_being_asked_for_more():
@@ -231,3 +246,53 @@ def test_draws_count_by_what_reading_does_in_them():
     assert mean(view.recovery("trained", True, **whole)).mean == pytest.approx((sizes * parts).sum() / 14)
     found = view.label_recovery("trained", True, whole, {"patch": "zero-shot"})
     assert mean(found).mean == pytest.approx((sizes * parts / 2).sum() / 14)
+
+
+class Shifted(Plant):
+    """In the second draw reading shifts all queries by ten more, and what it does by the query is what it was."""
+
+    def __call__(self, cell):
+        second = cell.labels.get("seed") == 1
+        self.by_query = 0.8 if second else 0.2
+        found = super().__call__(cell)
+        far = np.array([-5.0, 5.0])
+
+        def moved(one):
+            return second and one.labels["quantity"] == "scores" and one.labels["patch"] in ("icl", "matrix")
+
+        arrays = [replace(one, values=one.values + far) if moved(one) else one for one in found.arrays]
+        return type(found)(found.facts, [one for one in arrays if one.labels["quantity"] in ("scores", "answers")])
+
+
+def test_without_the_shift_a_draw_counts_by_what_reading_does_query_by_query():
+    view, whole = planted(Shifted(), seeds=2, init="trained"), {"patch": WHOLE, "fitted": 16}
+    assert mean(view.missing("trained", **whole)).mean == pytest.approx((0.8**2 + 0.2**2) / 2)
+    assert mean(view.recovery("trained", True, **whole)).mean == pytest.approx(0.5)
+    assert mean(view.recovery("trained", False, **whole)).mean > 0.9
+
+
+def test_what_is_missed_with_the_shift_has_it():
+    """Reading shifts by 2 and does 1 by the query; .8 and .25 of that are there."""
+    found = mean(planted(seeds=2).missing("trained", centred=False, patch=WHOLE, fitted=16))
+    assert found.mean == pytest.approx((0.4**2 + 0.75**2) / (4 + 1))
+
+
+def test_draws_are_of_tasks_and_seeds():
+    assert (VIEW.draws, planted(seeds=3).draws) == (4, 3)
+
+
+def test_a_draw_in_which_training_was_lost_counts_for_the_patch_beside_it_neither():
+    """Of the first two draws the patch brings back .3 and .6, training .5; in the third training diverged."""
+
+    class Lost(Uneven):
+        def _trained(self, cell):
+            self.diverged = cell.labels["seed"] == 2
+            return super()._trained(cell)
+
+    found = Against(planted(Lost(), seeds=3, init="trained"))
+    patch, training = (np.nanmean(one) for one in found.pairs[MISSED])
+    assert (patch, training) == pytest.approx(((0.7**2 + 4 * 0.4**2) / 5, 0.5**2))
+    patch, training = (np.nanmean(one) for one in found.pairs[RECOVERED])
+    assert (patch, training) == pytest.approx(((0.3 + 4 * 0.6) / 5, 0.5))
+    assert found.differences[MISSED].estimate.mean == pytest.approx((0.7**2 + 4 * 0.4**2) / 5 - 0.5**2)
+    assert found.differences[MISSED].estimate.seeds == 2

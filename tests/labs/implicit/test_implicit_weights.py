@@ -18,8 +18,9 @@ from iclgd.labs.implicit.weights import (
     own_overlap,
 )
 from iclgd.models.added import Outer
+from iclgd.models.patches import patches, read
 from iclgd.models.subject import Subject
-from tiny import REGISTERED, tiny_tokenizer, tokens
+from tiny import REGISTERED, tiny_subject, tiny_tokenizer, tokens
 
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -87,6 +88,13 @@ def test_a_space_of_fewer_directions_than_asked_for_is_shared_as_far_as_it_goes(
     assert overlap((one, one), (one, two), 3) == (1, 0)
 
 
+def test_of_more_directions_than_are_asked_for_the_first_count():
+    six = torch.eye(6, dtype=torch.float64)
+    one, two = (six[:, :3], six[:, :3]), (six[:, [3, 0, 1]], six[:, [0, 4, 5]])
+    assert overlap(one, two, 1) == (0, 1)
+    assert overlap(one, two, 3) == pytest.approx((2 / 3, 1 / 3))
+
+
 def test_own_patches_are_in_a_space_as_far_as_their_one_direction_is():
     left, right = torch.eye(4, dtype=torch.float64), torch.eye(5, dtype=torch.float64)
     own = Outer(torch.stack([left[0] + left[1], left[3]]), torch.stack([right[0], 3 * right[1] - 4 * right[2]]))
@@ -124,6 +132,21 @@ def test_patches_settle_in_a_model_that_was_never_trained():
     sizes, moved = settling(subject, (1,), (1, *context), query)
     assert sizes == [2, 4, 8, 16, 32, 64, 128]
     assert slope(sizes, moved.median(-1).values) < -0.4
+
+
+def test_settling_is_how_far_the_patch_goes_with_one_more_token():
+    subject = tiny_subject("llama")
+    context, query = (1, *tokens(1, 9, 1)[0].tolist()), tuple(tokens(1, 4, 2)[0].tolist())
+    sizes, moved = settling(subject, (1,), context, query)
+    assert sizes == [2, 4, 8]
+
+    def last(count: int) -> list[torch.Tensor]:
+        target = read(subject, [query], subject.encode(context[:count]))
+        return [layer.last.of(0) for layer in patches(subject, [(1, *query)], target, "C")]
+
+    for place, size in enumerate(sizes):
+        expected = [(two - one).norm() for one, two in zip(last(size), last(size + 1), strict=True)]
+        torch.testing.assert_close(moved[place].float(), torch.stack(expected), rtol=1e-3, atol=1e-5)
 
 
 def test_the_slope_of_attention_alone_is_that_of_softmax_attention_over_ever_more_tokens():

@@ -20,6 +20,7 @@ from iclgd.running import Where, run_study
 from iclgd.spec import ModelSpec
 from iclgd.tools import Tools
 from little import little_model, little_task
+from tiny import tiny_subject
 
 FEW = {"k": 3, "queries": 5, "orders": 4, "top": 3, "device": "cpu", "seeds": 2, "rates": (0.1,)}
 
@@ -108,6 +109,19 @@ def test_a_full_batch_takes_one_step_along_the_sum_of_all_gradients(folder):
     one_by_one = change(single, prompts.demos)
     assert any((a - b).abs().max() > 1e-4 for a, b in zip(at_once, one_by_one, strict=True))
     assert subject.fingerprint() == before
+
+
+def test_a_full_batch_trains_nothing_but_what_is_to_be_trained_where_projections_share_a_matrix(folder):
+    """GPT-2 keeps queries, keys and values side by side: the queries' third stays."""
+    subject = tiny_subject("gpt2")
+    spec = OrderSpec.of(FEW | {"model": "memory:tiny", "task": str(folder / "mine.yaml")}).cells()[0].spec
+    prompts = build_prompts(subject.tokenizer, Tools().episode(spec.task, spec.episode), spec.prompt, None)
+    with FullBatch(GradientDescent(0.1)).learn(subject, prompts) as predictor:
+        for slot in predictor.slots:
+            change = (slot.parameter.detach() - slot.before).abs()
+            moved = change.amax(0) if change.ndim == 2 else change
+            assert moved.shape == (96,)
+            assert moved[:32].max() == 0 < moved[32:].max()
 
 
 def test_twice_as_many_epochs_are_two_steps(folder):

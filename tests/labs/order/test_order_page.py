@@ -1,10 +1,12 @@
 """The page of `order`, on results that were made up."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from iclgd.labs.order import page as module
 from iclgd.labs.order.page import (
     _in_logs,
     orders_table,
@@ -49,6 +51,18 @@ def test_the_answer_says_less_more_or_not_told_apart():
     assert "One draw" in planted(0.2, 0.1, seeds=1).answer
     assert "One draw" not in planted(0.2, 0.1).answer
     assert "One draw" not in planted(0.2, 0.1, seeds=1, tasks=("sentiment", "kinds")).answer  # they are over tasks
+
+
+def test_what_order_does_to_training_is_corrected_for_all_that_is_said(monkeypatch):
+    families = []
+
+    def never(family):
+        families.append(len(family))
+        return [replace(one, corrected=1.0) for one in family]
+
+    monkeypatch.setattr(module, "holm", never)
+    assert planted(0.2, 0.01).answer.count("not told apart from reading") == 2
+    assert set(families) == {2}  # p and updates of one learner
 
 
 def test_what_is_a_hundred_thousand_times_smaller_in_every_task_is_less_though_tasks_differ():

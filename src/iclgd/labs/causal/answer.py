@@ -1,5 +1,7 @@
 """The answer in words: what carries reading's effect, what training's layers have of it, which heads it needs."""
 
+from typing import Any
+
 import numpy as np
 
 from iclgd.labs.causal.beside import Beside
@@ -12,6 +14,7 @@ from iclgd.report.numbers import Number
 
 HALF = 0.5
 Shares = np.ndarray  # (task, seed, query, layer)
+Place = dict[str, Any]
 
 
 def answer(view: View) -> str:
@@ -74,17 +77,20 @@ def carried(view: View) -> Beside:
     """The share of reading's effect that training's attention carries in all layers; its nulls, untrained weights."""
     first, *others = view.spec.init
 
-    def values(init: str, rate: float, null: str | None = None) -> np.ndarray:
-        places = {"source": "gd", "into": "zero-shot", "of": "icl", "site": "attention", "layers": "all"}
-        return view.layer_shares(init, rate, centred=False, null=null, **places)
+    places: dict[str, Place] = {title: {"init": first, "null": null} for null, title in NULLS.items()}
+    places |= {f"{init} weights": {"init": init, "null": None} for init in others}
+    itself: Place = {"init": first, "null": None}
 
-    own = {rate: values(first, rate) for rate in view.spec.rates}
-    nulls = {
-        rate: {title: values(first, rate, null) for null, title in NULLS.items()}
-        | {f"{init} weights": values(init, rate) for init in others}
-        for rate in own
-    }
-    return Beside(view, own, nulls)
+    def values(rate: float, place: Place, beside: Place | None = None) -> np.ndarray:
+        along: Place = {"source": "gd", "into": "zero-shot", "of": "icl", "site": "attention", "layers": "all"}
+        return view.layer_shares(rate=rate, centred=False, beside=beside, **place, **along)
+
+    def pair(rate: float, title: str) -> tuple[np.ndarray, np.ndarray]:
+        return values(rate, itself, places[title]), values(rate, places[title], itself)
+
+    own = {rate: values(rate, itself) for rate in view.spec.rates}
+    nulls = {rate: {title: values(rate, place) for title, place in places.items()} for rate in own}
+    return Beside(view, own, nulls, pair=pair)
 
 
 def taken_out(view: View) -> str:

@@ -1,6 +1,6 @@
 """What training gives at several rates beside its nulls: the rate that is spoken of, and what may be said of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,6 +26,7 @@ class Beside:
     own: Mapping[float, Values]
     nulls: Mapping[float, Mapping[str, Values]]
     bounds: Bounds | None = None  # of what the values are
+    pair: Callable[[float, str], tuple[Values, Values]] | None = None  # both on the draws that both have; else as above
 
     @cached_property
     def rate(self) -> float | None:
@@ -43,8 +44,11 @@ class Beside:
             for title, values in nulls.items()
             if values.shape == self.own[rate].shape and np.isfinite(values - self.own[rate]).any()
         ]
-        found = holm([over_draws(difference(self.own[rate], self.nulls[rate][title])) for rate, title in places])
+        found = holm([over_draws(difference(*self._pair(*place))) for place in places])
         return dict(zip(places, found, strict=True))
+
+    def _pair(self, rate: float, title: str) -> tuple[Values, Values]:
+        return self.pair(rate, title) if self.pair is not None else (self.own[rate], self.nulls[rate][title])
 
     def chosen(self) -> str:
         """` at 0.1 (of 2 rates the one with most, chosen after the fact)`; in how many draws it diverged there."""

@@ -1,6 +1,6 @@
 """The cells of a study brought together: shares of an effect, by layer, by head, and without some heads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -57,20 +57,31 @@ class View:
     # layers
 
     def layer_shares(
-        self, init: str, rate: float, source: str, into: str, centred: bool, of: str | None = None, **labels: Any
+        self,
+        init: str,
+        rate: float,
+        source: str,
+        into: str,
+        centred: bool,
+        of: str | None = None,
+        beside: Mapping[str, Any] | None = None,
+        **labels: Any,
     ) -> np.ndarray:
         """How far another run's layer leads from one run to another, for each layer: (task, seed, query, layer).
 
         1 is all the way from ``into`` to ``source``; ``of`` names another run whose way from ``into`` is meant.
-        With ``layers="all"`` there is no last axis.
+        With ``layers="all"`` there is no last axis. ``beside``: labels of what it is compared with; a draw that one of
+        the two lost counts for neither, as a share is of all draws' effect.
         """
+        place: dict[str, Any] = {"init": init, "rate": rate, "source": source, "into": into, **labels}
 
         def value(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
-            place = {"init": init, "task": task, "seed": seed, "part": "swaps", "rate": rate}
-            found = self.scores(**place, source=source, into=into, **labels)
-            base, end = (self.scores(**place, run=name) for name in (into, of or source))
-            if found is None or base is None or end is None:
+            runs = self._exchange(task, seed, of or source, place)
+            if runs is None or (
+                beside is not None and not self._exchange(task, seed, of or source, {**place, **beside})
+            ):
                 return None
+            found, base, end = runs
             wanted = effect(end, base)
             if found.ndim == 2:
                 return recovered(effect(found, base), wanted, centred), whole(wanted, centred)
@@ -78,6 +89,13 @@ class View:
             return np.stack(by_layer, -1), whole(wanted, centred)
 
         return shares_over_draws(self.spec.task, self.spec.seeds, value)
+
+    def _exchange(self, task: str, seed: int, of: str, place: Mapping[str, Any]) -> HeadRuns | None:
+        """Scores of a run with another's layers in it, of that run, and of the one whose effect is meant."""
+        found = self.scores(task=task, seed=seed, part="swaps", **place)
+        runs = {name: place[name] for name in ("init", "rate")}
+        base, end = (self.scores(task=task, seed=seed, part="swaps", **runs, run=name) for name in (place["into"], of))
+        return None if found is None or base is None or end is None else (found, base, end)
 
     # heads
 
@@ -156,11 +174,11 @@ class View:
         """The same of every random set beside it: (set, task, seed, query)."""
         return np.stack([self.left(score, draw) for draw in range(self.spec.sets)])
 
-    def right(self, score: str | None = None, draw: int | None = None) -> np.ndarray:
+    def right(self, score: str | None = None) -> np.ndarray:
         """1 where the answer behind the demonstrations is right, without a set of heads or with all."""
 
         def value(task: str, seed: int) -> np.ndarray | None:
-            found = self._of_heads(task, seed, quantity="scores", run="icl", score=score, draw=draw)
+            found = self._of_heads(task, seed, quantity="scores", run="icl", score=score)
             answers = self._of_heads(task, seed, quantity="answers")
             return None if found is None or answers is None else (found.argmax(-1) == answers).astype(float)
 

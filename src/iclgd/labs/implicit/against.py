@@ -1,16 +1,17 @@
 """One patch for all queries against training of the same matrices, on the same held-out queries: paired differences."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from iclgd.labs.implicit.view import CHOSEN, WHOLE, Values, View, distance, mean, number, shares
+from iclgd.labs.implicit.view import CHOSEN, WHOLE, Measure, Values, View, distance, mean, number, shares
 from iclgd.metrics.crossed import Bounds
 from iclgd.metrics.differences import Difference, difference, holm, over_draws
 from iclgd.metrics.estimates import COSINE
+from iclgd.metrics.margins import missed, recovered
 from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
 
@@ -29,29 +30,28 @@ class Against:
         return self.view.spec.init[0]
 
     @cached_property
-    def both(self) -> View:
-        """The draws in which there is training at some rate: one that was lost counts for neither."""
-        lost = {place for place in self._places if self.view.nearest_rate(self.init, *place) is None}
-        return replace(self.view, without=frozenset(lost)) if lost else self.view
-
-    @property
-    def _places(self) -> list[tuple[str, int]]:
-        return [(task, seed) for task in self.view.spec.task for seed in self.view.spec.seeds]
-
-    @cached_property
     def pairs(self) -> dict[str, tuple[Values, Values]]:
-        """Of the patch and of training, by what is measured; margins without the mean shift."""
-        patch = {"patch": WHOLE, "fitted": self.view.most}
-        gd = {"patch": "gd", "demos": "right", "rate": CHOSEN}
+        """Of the patch and of training, by what is measured; margins without the mean shift.
 
-        def both(measure: Any, **more: Any) -> tuple[Values, Values]:
-            return measure(self.init, **patch, **more), measure(self.init, **gd, **more)
+        A draw that one of them lost counts for neither.
+        """
+        patch: dict[str, Any] = {"patch": WHOLE, "fitted": self.view.most}
+        gd: dict[str, Any] = {"patch": "gd", "demos": "right", "rate": CHOSEN}
+
+        def both(measure: Any) -> tuple[Values, Values]:
+            one, two = measure(self.init, **patch), measure(self.init, **gd)
+            known = np.isfinite(one) & np.isfinite(two)
+            return np.where(known, one, np.nan), np.where(known, two, np.nan)
+
+        def shared(measure: Measure) -> tuple[Values, Values]:
+            one, two = self.view.shares_of(measure, True, self.init, "held", patch, gd)
+            return one, two
 
         found = {
-            AGREES: both(self.both.agreeing),
-            MISSED: both(self.both.missing),
-            RECOVERED: both(self.both.recovery, centred=True),
-            ACCURACY: both(self.both.right),
+            AGREES: both(self.view.agreeing),
+            MISSED: shared(missed),
+            RECOVERED: shared(recovered),
+            ACCURACY: both(self.view.right),
         }
         return {name: pair for name, pair in found.items() if all(np.isfinite(one).any() for one in pair)}
 
@@ -64,7 +64,8 @@ class Against:
     @cached_property
     def chosen(self) -> Counter[float | None]:
         """In how many draws a rate was chosen; none, where training diverged at every rate."""
-        return Counter(self.view.nearest_rate(self.init, *place) for place in self._places)
+        spec = self.view.spec
+        return Counter(self.view.nearest_rate(self.init, task, seed) for task in spec.task for seed in spec.seeds)
 
     @property
     def rates(self) -> str:

@@ -29,10 +29,9 @@ def number(found: Estimate, digits: int = 2) -> Number:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A study of `implicit`, its arrays found by their labels; without some draws, by task and seed, if asked."""
+    """A study of `implicit`, its arrays found by their labels."""
 
     study: Study
-    without: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def spec(self) -> ImplicitSpec:
@@ -56,8 +55,6 @@ class View:
         return self._index.get(tuple(labels.get(name) for name in PLACE))
 
     def scores(self, init: str, task: str, seed: int, **labels: Any) -> Scores | None:
-        if (task, seed) in self.without:
-            return None
         if labels.get("rate") == CHOSEN:
             labels["rate"] = self.nearest_rate(init, task, seed)
         if labels.get("patch") == CONSTANT:
@@ -109,18 +106,30 @@ class View:
 
     def recovery(self, init: str, centred: bool, asked: str = "held", **labels: Any) -> Values:
         """How much of reading's effect on the label margins a patch (or training) brings back: of all draws' effect."""
-        return self._shares(recovered, centred, init, asked, labels)
+        return self.shares_of(recovered, centred, init, asked, labels)[0]
 
     def missing(self, init: str, centred: bool = True, asked: str = "held", **labels: Any) -> Values:
         """How much of it a patch (or training) misses, without the mean shift or with it."""
-        return self._shares(missed, centred, init, asked, labels)
+        return self.shares_of(missed, centred, init, asked, labels)[0]
 
-    def _shares(self, measure: Measure, centred: bool, init: str, asked: str, labels: dict[str, Any]) -> Values:
-        def value(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
-            found = self._effects(init, task, seed, asked, **labels)
-            return None if found is None else (measure(*found, centred), whole(found[1], centred))
+    def shares_of(self, measure: Measure, centred: bool, init: str, asked: str, *each: dict[str, Any]) -> list[Values]:
+        """The same of several: a draw that one of them lost counts for none, as a share is of all draws' effect."""
+        found = {
+            (task, seed): [self._effects(init, task, seed, asked, **labels) for labels in each]
+            for task in self.spec.task
+            for seed in self.spec.seeds
+        }
 
-        return shares_over_draws(self.spec.task, self.spec.seeds, value)
+        def of(place: int) -> Values:
+            def value(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
+                known = [one for one in found[task, seed] if one is not None]
+                if len(known) < len(each):
+                    return None
+                return measure(*known[place], centred), whole(known[place][1], centred)
+
+            return shares_over_draws(self.spec.task, self.spec.seeds, value)
+
+        return [of(place) for place in range(len(each))]
 
     def _effects(self, init: str, task: str, seed: int, asked: str, **labels: Any) -> tuple[Scores, Scores] | None:
         """The effect of a patch (or training) on the label margins in one episode, and reading's."""
