@@ -91,22 +91,33 @@ def test_differences_are_of_the_same_queries_patch_minus_training():
 @pytest.mark.parametrize(
     "patch, gd, says",
     [
-        (NEAR, FAR, "is nearer to reading than training"),
-        (FAR, NEAR, "is farther from reading than training"),
-        (NEAR, NEAR, "is not shown to be nearer to reading than training"),
-        ((0.0, 1.0), (0.4, 0.0), "is nearer to reading by one of two, margins missed, than training"),
+        (NEAR, FAR, "The patch is nearer to reading than training"),
+        (FAR, NEAR, "The patch is farther from reading than training"),
+        (NEAR, NEAR, "Neither is shown to be the nearer one to reading"),
+        ((0.0, 1.0), (0.4, 0.0), "The patch is nearer to reading by one of two, margins missed, than training"),
     ],
 )
 def test_the_answer_says_only_what_the_differences_support(patch, gd, says):
-    assert (
-        f"On held-out queries the one patch {says} at the rate chosen on the calibration"
-        in against(*patch, {0.1: (gd, gd)}).said()
-    )
+    said = against(*patch, {0.1: (gd, gd)}).said()
+    assert said.startswith(f"{says}: the patch misses ")
+
+
+def test_of_several_rates_the_answer_says_how_one_was_chosen():
+    said = against(*NEAR, {0.1: (FAR, FAR), 0.01: (FAR, FAR)}).said()
+    assert " than training (training at the rate that misses least on the others): the patch misses " in said
+
+
+def test_the_answer_has_the_table_s_means_and_p_values():
+    found = against(*NEAR, {0.1: (FAR, FAR)})
+    for name in (MISSED, AGREES):
+        (shown,) = [line for line in found.table().texts() if line[0] == name]
+        patch, gd = (level.split(" ")[0] for level in shown[1:3])
+        assert f"{patch}, training {gd} (p {shown[4]})" in found.said()
 
 
 def test_one_draw_decides_nothing():
     found = against(*NEAR, {0.1: (FAR, FAR)}, seeds=1)
-    assert "is not shown to be nearer" in found.said()
+    assert found.said().startswith("Neither is shown to be the nearer one")
     assert {line[-1] for line in found.table().texts()} == {"undecided"}
 
 
