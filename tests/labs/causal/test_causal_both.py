@@ -138,7 +138,7 @@ def test_the_answer_has_the_null_s_interval_as_the_table_has_it():
     heads = Heads(planted(Both(), seeds=2))
     own = str(heads.table().rows[1][1])
     assert own.endswith(" 1.00]")
-    assert f"have a rank correlation of {own}, " in heads.said()
+    assert f"has a rank correlation of {own}, " in heads.said()
     heads = Heads(planted(Varying(), seeds=2))
     shown = str(heads.table().rows[2][1])
     assert shown.endswith(" 1.00]")
@@ -174,12 +174,10 @@ class ByRate(Plant):
 
 def test_heads_are_spoken_of_at_their_own_rate_which_is_said_to_be_chosen():
     view = planted(ByRate(), seeds=3, rates="0.01,0.1", init="trained")
-    (attention, heads) = trained(view).split(". Over single heads")
+    (attention, heads) = trained(view).split(". What single heads carry in ")
     chosen = "(of 2 rates the one with most, chosen after the fact)"
     assert attention.startswith(f"Training's attention at 0.1 {chosen} carries .7")
-    assert heads.startswith(
-        f", what training at 0.01 {chosen} carries of its effect and reading of its own have a rank"
-    )
+    assert heads.startswith(f"training at 0.01 {chosen} and in reading has a rank")
     assert "correlation of 1.00 [1.00 1.00], " in heads
 
 

@@ -127,14 +127,18 @@ def test_half_of_the_way_is_gone_from_the_block_on_behind_which_it_never_falls_b
 def test_the_first_sentence_has_the_foremost_layer_and_both_nulls_in_all_layers():
     assert reading(planted(Plant(layers=(0.1, 0.1, 0.6, 0.1)), seeds=3)) == (
         "One layer carries half or more of what reading does to the label margins: attention of layer 2 of 3, the "
-        "foremost and chosen after the fact, carries .60 [.60 .60]. Another query's update in all layers carries "
-        ".60 [.60 .60], a random one as long .00 [.00 .00]."
+        "foremost and chosen after the fact, carries .60 [.60 .60]. All layers together carry 1.00 [1.00 1.00], "
+        "another query's update .60 [.60 .60], a random one as long .00 [.00 .00]."
     )
 
 
 def test_one_head_is_spoken_of_in_the_singular():
-    assert taken_out(planted(seeds=3, heads=1)).startswith("Left of reading's effect without the foremost head: ")
-    assert taken_out(planted(seeds=3, heads=2)).startswith("Left of reading's effect without the foremost 2 heads: ")
+    assert taken_out(planted(seeds=3, heads=1)).startswith(
+        "What is left of reading's effect without the foremost head is "
+    )
+    assert taken_out(planted(seeds=3, heads=2)).startswith(
+        "What is left of reading's effect without the foremost 2 heads is "
+    )
 
 
 def test_without_heads_and_layers_the_answer_is_what_is_left_of_it():

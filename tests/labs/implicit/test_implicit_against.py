@@ -110,17 +110,28 @@ def test_differences_are_of_the_same_queries_patch_minus_training():
 @pytest.mark.parametrize(
     "patch, gd, says",
     [
-        (NEAR, FAR, "is nearer to reading than training"),
-        (FAR, NEAR, "is farther from reading than training"),
-        (NEAR, NEAR, "is not shown to be nearer to reading than training"),
-        ((0.0, 1.0), (0.4, 0.0), "is nearer to reading by one of two, margins missed, than training"),
+        (NEAR, FAR, "The patch is nearer to reading than training"),
+        (FAR, NEAR, "The patch is farther from reading than training"),
+        (NEAR, NEAR, "Neither is shown to be the nearer one to reading"),
+        ((0.0, 1.0), (0.4, 0.0), "The patch is nearer to reading by one of two, margins missed, than training"),
     ],
 )
 def test_the_answer_says_only_what_the_differences_support(patch, gd, says):
-    assert (
-        f"On held-out queries the one patch {says} at the rate chosen on the calibration"
-        in against(*patch, {0.1: (gd, gd)}).said()
-    )
+    said = against(*patch, {0.1: (gd, gd)}).said()
+    assert said.startswith(f"{says}: the patch misses ")
+
+
+def test_of_several_rates_the_answer_says_how_one_was_chosen():
+    said = against(*NEAR, {0.1: (FAR, FAR), 0.01: (FAR, FAR)}).said()
+    assert " than training (training at the rate that misses least on the others): the patch misses " in said
+
+
+def test_the_answer_has_the_table_s_means_and_p_values():
+    found = against(*NEAR, {0.1: (FAR, FAR)})
+    for name in (MISSED, AGREES):
+        (shown,) = [line for line in found.table().texts() if line[0] == name]
+        patch, gd = (level.split(" ")[0] for level in shown[1:3])
+        assert f"{patch}, training {gd} (p {shown[4]})" in found.said()
 
 
 def test_differences_of_shares_keep_to_their_bounds_and_those_of_margins_have_none():
@@ -141,7 +152,7 @@ def test_differences_of_shares_keep_to_their_bounds_and_those_of_margins_have_no
 
 def test_one_draw_decides_nothing():
     found = against(*NEAR, {0.1: (FAR, FAR)}, seeds=1)
-    assert "is not shown to be nearer" in found.said()
+    assert found.said().startswith("Neither is shown to be the nearer one")
     assert {line[-1] for line in found.table().texts()} == {"undecided"}
 
 
@@ -160,8 +171,9 @@ def test_the_table_and_the_sentence_have_the_corrected_p_value_of_their_own_row(
     for name, one in found.differences.items():
         assert lines[name][3:5] == [str(number(one.estimate)), p_value(one.corrected)]
     agrees, missed_ = (found.differences[name] for name in (AGREES, MISSED))
-    assert f"(difference {number(agrees.estimate)}, p {p_value(agrees.corrected)}), and it misses" in found.said()
-    assert f"(difference {number(missed_.estimate)}, p {p_value(missed_.corrected)}) of the margins" in found.said()
+    assert f" (p {p_value(missed_.corrected)}), and answers as reading does in " in found.said()
+    assert found.said().endswith(f" (p {p_value(agrees.corrected)}).")
+    assert p_value(agrees.corrected) != p_value(missed_.corrected)
     assert str(number(agrees.estimate)) != str(number(missed_.estimate))
 
 

@@ -9,7 +9,7 @@ import iclgd.labs  # noqa: F401  registers the labs
 from iclgd.errors import Refusal
 from iclgd.lab import LABS
 from iclgd.labs.implicit.ground import OWN, Ground
-from iclgd.labs.implicit.run import TRAINED, run
+from iclgd.labs.implicit.run import TRAINED, identity, run
 from iclgd.labs.implicit.spec import ImplicitSpec
 from iclgd.models.static import Static
 from iclgd.prompts import build_prompts
@@ -117,6 +117,13 @@ def test_two_queries_are_enough_to_hold_out_and_one_is_not(spec):
     assert len(found.answers) == 2
     with pytest.raises(Refusal, match="has 5 queries, too few to calibrate on 4"):
         ground_of(spec, 4)
+
+
+def test_too_few_queries_are_refused_when_cells_are_planned_before_any_model_is_loaded(spec):
+    many = spec.model_copy(update={"calibration": (1, 400)})
+    for cell in many.cells()[:2]:
+        with pytest.raises(Refusal, match="too few to calibrate on 400"):
+            identity(cell, Tools())
 
 
 def test_a_run_says_what_it_reads_fits_and_trains_and_with_how_many_queries(spec):

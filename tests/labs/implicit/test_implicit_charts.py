@@ -15,6 +15,7 @@ def test_recovery_goes_over_calibration_queries_and_depth():
     assert found[CENTRED, "vector"] == [0] * 3
     assert {name for _, name in found} == {"vector", "rank 1", "rank 4", "matrix"}
     assert curve(view).data["points"] == [1, 4, 16]
+    assert curve(view).data["apart"]  # dots: rank 4 has one point, and a line of one point is nothing to see
     parts = charted(depth(view), "panel", "name")
     assert parts[CENTRED, "all layers up to here"] == [0.2, 0.4]
     assert parts[CENTRED, "a part alone"] == [0.1, 0.1]

@@ -16,7 +16,7 @@ from iclgd.labs.implicit.page import page
 def test_the_last_sentence_says_that_the_identity_holds_and_for_untrained_weights_too():
     assert identity(planted()) == (
         "For one query a patch is exact (largest residual of a block 1e-15 in float64, 1e-15 with random weights); "
-        "another query's patch leaves .75 of the gap in the logits."
+        "for another it leaves .75 of the gap in the logits."
     )
 
 
@@ -42,7 +42,7 @@ def test_what_another_query_s_patch_leaves_is_a_mean_over_queries_in_the_table_a
     plant.gap, plant.left = [4.0, 16.0], [1.0, 6.0]
     view = planted(plant)
     assert row(tables.exact(view), "trained, float64, C")[3:5] == ["10", "3.5"]
-    assert identity(view).endswith("another query's patch leaves .35 of the gap in the logits.")
+    assert identity(view).endswith("; for another it leaves .35 of the gap in the logits.")
 
 
 def test_behind_a_norm_the_forms_are_those_with_d():
@@ -67,9 +67,9 @@ def test_sizes_and_the_fall_of_differences_stand_beside_the_weights():
 def test_the_first_sentence_says_what_one_patch_misses_and_that_it_is_below_its_nulls():
     said = static(planted(seeds=3))
     assert said == (
-        "One patch for all queries, fitted on 16 others, misses .56 [.56 .56] of what reading does to the label "
-        "margins beyond a shift that queries share (0 is reading, 1 is doing nothing), less than every null. It "
-        "recovers .25 [.25 .25], where one answer for all queries recovers .00 [.00 .00]."
+        "One patch of the weights for all queries replaces the demonstrations better than every null: fitted on 16 "
+        "others, it misses .56 [.56 .56] of what reading does from query to query (0: nothing, 1: as much as without "
+        "it), beside .81 [.81 .81] of the nearest, one fitted behind wrong labels."
     )
 
 
@@ -78,7 +78,8 @@ def test_a_null_that_is_as_near_is_named_and_nothing_is_said_to_be_less():
     plant.nulls["wrong labels"] = (0.7, 0.25)
     plant.nulls["other task"] = (0.7, 0.3)
     said = static(planted(plant, seeds=3))
-    assert ", not shown to be less than the .49 [.49 .49] of one fitted behind another task's prompt. " in said
+    assert "is not shown to replace the demonstrations better than one fitted behind another task's prompt: " in said
+    assert said.endswith("it), beside .49 [.49 .49].")
 
 
 def test_what_one_patch_misses_is_corrected_for_all_of_its_nulls(monkeypatch):
@@ -89,8 +90,9 @@ def test_what_one_patch_misses_is_corrected_for_all_of_its_nulls(monkeypatch):
         return [replace(one, corrected=1.0) for one in family]
 
     monkeypatch.setattr(module, "holm", never)
-    assert "not shown to be less than the .81" in static(planted(seeds=3))
-    assert families == [5]  # four readings of something else, and one answer for all queries
+    assert "is not shown to replace the demonstrations better than one fitted behind wrong" in static(planted(seeds=3))
+    assert static(planted(seeds=3)).endswith(", beside .81 [.81 .81].")
+    assert families == [5, 5]  # four readings of something else, and one answer for all queries
 
 
 def test_one_answer_for_all_queries_is_a_null_and_a_row():
@@ -98,8 +100,8 @@ def test_one_answer_for_all_queries_is_a_null_and_a_row():
     plant = Plant()
     plant.base = -0.5
     view = planted(plant, seeds=3)
-    assert "not shown to be less than the .25 [.25 .25] of one answer for all queries. It recovers .25" in static(view)
-    assert static(view).endswith("where one answer for all queries recovers .50 [.50 .50].")
+    assert "not shown to replace the demonstrations better than one answer for all queries: " in static(view)
+    assert static(view).endswith(", beside .25 [.25 .25].")
     for table in (tables.short, tables.curve):
         found = row(table(view), "tells no query from another")
         assert [found[1], found[3]] == [".25 [.25 .25]", ".50 [.50 .50]"]
@@ -124,8 +126,9 @@ def test_the_one_answer_is_not_made_from_the_queries_that_are_shown():
 
 
 def test_one_draw_decides_nothing():
-    assert ", not shown to be less than the .81 [.81 .81] of one fitted behind wrong labels. " in static(planted())
-    assert " makes a change: cosine .020" in trained(planted())
+    assert " not shown to replace the demonstrations better than one fitted behind wrong labels: " in static(planted())
+    assert " makes a change, whose cosine with it is .020" in trained(planted())
+    assert "(p " not in Against(planted()).said()  # one draw has no p-value
 
 
 def test_a_vector_has_no_share_once_the_shift_is_gone():

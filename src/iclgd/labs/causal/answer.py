@@ -28,15 +28,15 @@ def reading(view: View) -> str:
     best = foremost(single)
     if best is None:
         return ""
-    null, noise = (
+    whole, null, noise = (
         mean(view.layer_shares(*places, site="attention", null=name, layers="all"))
-        for name in ("other query", "random")
+        for name in (None, "other query", "random")
     )
     layer, most = best
     return (
         f"{_alone(single)} what reading does to the label margins: attention of layer {layer} of "
-        f"{single.shape[-1] - 1}, the foremost and chosen after the fact, carries {shown(most)}. Another query's "
-        f"update in all layers carries {shown(null)}, a random one as long {shown(noise)}."
+        f"{single.shape[-1] - 1}, the foremost and chosen after the fact, carries {shown(most)}. All layers together "
+        f"carry {shown(whole)}, another query's update {shown(null)}, a random one as long {shown(noise)}."
     )
 
 
@@ -67,8 +67,8 @@ def trained(view: View) -> str:
     if found.rate is None:
         return "Finetuning diverged at every rate."
     carries = (
-        f"Training's attention{found.chosen()} carries {shown(mean(found.own[found.rate]))} of reading's effect in all "
-        f"layers together, {found.said()}."
+        f"Training's attention{found.chosen()} carries {shown(mean(found.own[found.rate]))} of reading's effect, "
+        f"{found.said()}."
     )
     return " ".join(filter(None, (carries, Heads(view).said())))
 
@@ -94,14 +94,17 @@ def carried(view: View) -> Beside:
 
 
 def taken_out(view: View) -> str:
-    parts, scores = [], view.known_scores()
+    """Whether sets of heads leave less of reading's effect than random ones do: what is said of several, once."""
+    scores = view.known_scores()
     left = {score: (view.left(score), view.random_left(score).mean(0)) for score in scores}
     apart = holm([difference(random, top) for top, random in left.values()])
     less = {"above": "less than", "below": "more than", "undecided": "not shown to be less than"}
+    told = dict[str, list[str]]()
     for (score, (top, random)), found in zip(left.items(), apart, strict=True):
-        than = less[found.verdict]
-        parts.append(f"{shown(mean(top))} by {score}, {than} the {shown(mean(random))} of random heads")
-    if not parts:
+        beside = Number(mean(random).mean, digits=2)
+        told.setdefault(less[found.verdict], []).append(f"by {score} {shown(mean(top))}, random {beside}")
+    if not told:
         return ""
     heads = "head" if view.spec.heads == 1 else f"{view.spec.heads} heads"
-    return f"Left of reading's effect without the foremost {heads}: {'; '.join(parts)}."
+    said = ", ".join(f"{how} without random ones ({'; '.join(those)})" for how, those in told.items())
+    return f"What is left of reading's effect without the foremost {heads} is {said}."

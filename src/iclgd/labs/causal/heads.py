@@ -92,8 +92,8 @@ class Heads:
         if found.rate is None:
             return ""
         return (
-            f"Over single heads, what training{found.chosen()} carries of its effect and reading of its own have a "
-            f"rank correlation of {shown(mean(found.own[found.rate], CORRELATION))}, {found.said()}."
+            f"What single heads carry in training{found.chosen()} and in reading has a rank correlation of "
+            f"{shown(mean(found.own[found.rate], CORRELATION))}, {found.said()}."
         )
 
 

@@ -40,6 +40,8 @@ class Against:
 
         def both(measure: Any) -> tuple[Values, Values]:
             one, two = measure(self.init, **patch), measure(self.init, **gd)
+            if one.shape != two.shape:  # one of them was lost in every draw
+                return one, np.full_like(one, np.nan)
             known = np.isfinite(one) & np.isfinite(two)
             return np.where(known, one, np.nan), np.where(known, two, np.nan)
 
@@ -104,24 +106,24 @@ class Against:
         nearer = [name for name, way in NEARER.items() if found[name].verdict == way]
         farther = [name for name, way in NEARER.items() if found[name].verdict == opposite[way]]
         if nearer and farther:
-            says = f"is nearer to reading by one of two, {nearer[0]}, and farther by the other, than"
+            says = f"The patch is nearer to reading by one of two, {nearer[0]}, and farther by the other, than training"
         elif nearer or farther:
             some = "" if len(nearer + farther) == 2 else f" by one of two, {(nearer + farther)[0]},"
-            says = f"is nearer to reading{some} than" if nearer else f"is farther from reading{some} than"
+            says = f"The patch is {'nearer to' if nearer else 'farther from'} reading{some} than training"
         else:
-            says = "is not shown to be nearer to reading than"
+            says = "Neither is shown to be the nearer one to reading"
         lost = self.chosen[None]
         out = f" ({lost} of {self.view.draws} draws, where it diverged at every rate, are left out)" if lost else ""
+        at = " (training at the rate that misses least on the others)" if len(self.view.spec.rates) > 1 else ""
         return (
-            f"On held-out queries the one patch {says} training at the rate chosen on the calibration queries{out}: "
-            f"its answers agree with reading's in {self._pair(AGREES)}, and it misses {self._pair(MISSED)} of the "
-            "margins without the shift."
+            f"{says}{at}{out}: the patch misses {self._pair(MISSED)}, and answers as reading does in "
+            f"{self._pair(AGREES)}."
         )
 
     def _pair(self, name: str) -> str:
         one, two = (Number(mean(values).mean, digits=2) for values in self.pairs[name])
-        apart = self.differences[name]
-        return f"{one} against {two} (difference {number(apart.estimate)}, p {p_value(apart.corrected)})"
+        p = self.differences[name].corrected
+        return f"{one}, training {two}" + (f" (p {p_value(p)})" if p == p else "")
 
 
 def _bounds(name: str) -> Bounds | None:

@@ -13,10 +13,10 @@ from iclgd.report.found import Found
 from iclgd.report.numbers import Number, significant
 
 NULLS = {
-    "wrong labels": "of one fitted behind wrong labels",
-    "other task": "of one fitted behind another task's prompt",
-    "filler": "of one fitted behind filler of the same length",
-    "random": "of random matrices as long",
+    "wrong labels": "one fitted behind wrong labels",
+    "other task": "one fitted behind another task's prompt",
+    "filler": "one fitted behind filler of the same length",
+    "random": "random matrices as long",
 }
 TOLERANCES = {"float64": 1e-12, "float32": 1e-4, "bfloat16": 0.05}  # of a block's relative residual
 
@@ -30,21 +30,26 @@ def answer(view: View) -> str:
 
 
 def static(view: View) -> str:
-    """What one patch misses from query to query, beside the nearest of the nulls that it is not shown to be below.
+    """Whether one patch is nearer to reading than every null, and what it misses from query to query.
 
-    What it recovers stands beside what answers recover that tell no query from another, since that is not 0.
+    No surer than beside the nearest of the nulls that it is not shown to be below.
     """
-    init = view.spec.init[0]
-    labels: dict[str, Any] = {"patch": WHOLE, "fitted": view.most}
     own, nulls = _missed(view)
-    found = distance(own)
-    if found.mean != found.mean:
+    missed = distance(own)
+    if missed.mean != missed.mean:
         return ""
-    whole, alike = (mean(view.recovery(init, True, **one)) for one in (labels, {"patch": CONSTANT}))
+    found = (
+        f"it misses {number(missed)} of what reading does from query to query (0: nothing, 1: as much as without it)"
+    )
+    null = _nearest(own, nulls)
+    if null is None:
+        return f"One patch of the weights for all queries is beside no null: fitted on {view.most} others, {found}."
+    title, below = null
+    replaces, nearest = ("replaces", f" of the nearest, {title}") if below else ("is not shown to replace", "")
     return (
-        f"One patch for all queries, fitted on {view.most} others, misses {number(found)} of what reading does to the "
-        f"label margins beyond a shift that queries share (0 is reading, 1 is doing nothing), {_beside(own, nulls)}. "
-        f"It recovers {number(whole)}, where one answer for all queries recovers {number(alike)}."
+        f"One patch of the weights for all queries {replaces} the demonstrations better than "
+        f"{'every null' if below else title}: fitted on {view.most} others, {found}, beside "
+        f"{number(distance(nulls[title]))}{nearest}."
     )
 
 
@@ -53,7 +58,7 @@ def _missed(view: View) -> tuple[Values, dict[str, Values]]:
     init = view.spec.init[0]
     labels: dict[str, Any] = {"patch": WHOLE, "fitted": view.most}
     nulls = {title: view.missing(init, **labels, null=null) for null, title in NULLS.items()}
-    nulls["of one answer for all queries"] = view.missing(init, patch=CONSTANT)
+    nulls["one answer for all queries"] = view.missing(init, patch=CONSTANT)
     nulls = {title: values for title, values in nulls.items() if np.isfinite(values).any()}
     return view.missing(init, **labels), nulls
 
@@ -76,17 +81,6 @@ def _nearest(own: Values, nulls: dict[str, Values]) -> tuple[str, bool] | None:
     return nearest(apart, {title: mean(values) for title, values in nulls.items()}, "below")
 
 
-def _beside(own: Values, nulls: dict[str, Values]) -> str:
-    """No stronger than the comparison with the lowest null that it is not shown to be below."""
-    found = _nearest(own, nulls)
-    if found is None:
-        return "beside no null"
-    title, below = found
-    return (
-        "less than every null" if below else f"not shown to be less than the {number(distance(nulls[title]))} {title}"
-    )
-
-
 # by training
 
 
@@ -97,11 +91,10 @@ def trained(view: View) -> str:
     if rate is None:
         return "Finetuning the same matrices diverged at every rate."
     alike = view.cosine(init, "cosine", WHOLE, rate)
-    left = distance(view.missing(init, patch="gd", rate=rate, demos="right"))
     above = beside.nearest is not None and beside.nearest[1]
     return (
-        f"Finetuning the same matrices at {rate:g}{_chosen(view, init, rate)} makes "
-        f"{how_alike(alike, above)}: cosine {number(alike, 3)}, {beside.said()}; it misses {number(left)}."
+        f"Finetuning the same matrices at {rate:g}{_chosen(view, init, rate)} makes {how_alike(alike, above)}, whose "
+        f"cosine with it is {number(alike, 3)}, {beside.said()}."
     )
 
 
@@ -155,6 +148,6 @@ def identity(view: View) -> str:
     beside = [f"{significant(one[1], 2)} with {init} weights" for init in others if (one := worst(view, init))]
     sizes = ", ".join([f"{significant(block, 2)} in {precision}", *beside])
     return (
-        f"For one query a patch is {exact} (largest residual of a block {sizes}); another query's patch leaves "
+        f"For one query a patch is {exact} (largest residual of a block {sizes}); for another it leaves "
         f"{Number(another, digits=2)} of the gap in the logits."
     )

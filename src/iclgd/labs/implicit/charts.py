@@ -28,7 +28,7 @@ def curve(view: View) -> Widget:
                     yield _one({"panel": panel, "name": kind, "role": OWN}, found)
 
     about = "The share of reading's effect on label margins that a patch recovers, by queries it was fitted on."
-    return _lines(list(make()), counts, "calibration queries", about)
+    return _lines(list(make()), counts, "calibration queries", about, apart=True)
 
 
 def depth(view: View) -> Widget | None:
@@ -73,5 +73,5 @@ def _one(labels: dict[str, str], found: Sequence[Estimate]) -> Series:
     return Series(labels, *([getattr(one, end) for one in found] for end in ("mean", "low", "high")))
 
 
-def _lines(found: Sequence[Series], points: Sequence[float], x: str, about: str) -> Widget:
-    return lines(lambda: found, points, Looks(colour="name", x=x), about)
+def _lines(found: Sequence[Series], points: Sequence[float], x: str, about: str, apart: bool = False) -> Widget:
+    return lines(lambda: found, points, Looks(colour="name", x=x, apart=apart), about)

@@ -72,11 +72,7 @@ class Ground:
         right = self.prompts["right"]
         self.prompts["filler"] = replace(right, demos=filler(right, seed))
         own, others = self.prompts["right"].queries, self.prompts["other task"].queries
-        if len(own) < calibration + 2:
-            raise Refusal(
-                f"{episode.task.name} has {len(own)} queries, too few to calibrate on {calibration} and hold out two: "
-                "lower `calibration`."
-            )
+        refuse_few(episode, calibration)
         self.queries: dict[str, tuple[Ids, ...]] = {
             "calibration": own[:calibration],
             "held": own[calibration:],
@@ -185,3 +181,12 @@ def random_like(matrices: Sequence[Float[Tensor, "out in"]], seed: int) -> list[
         return noise * (one.norm() / noise.norm())
 
     return [turned(place, one) for place, one in enumerate(matrices)]
+
+
+def refuse_few(episode: Episode, calibration: int) -> None:
+    """Queries have to be left once one patch for all was fitted: known as soon as the episode is drawn."""
+    if len(episode.queries) < calibration + 2:
+        raise Refusal(
+            f"{episode.task.name} has {len(episode.queries)} queries, too few to calibrate on {calibration} and hold "
+            "out two: lower `calibration`."
+        )

@@ -56,6 +56,7 @@ BY_TASK = (
     "What the matrix misses of reading's effect, and what one answer for all queries misses, without the mean shift; "
     "below, what each recovers of it. Intervals are over draws; p-values corrected for all tasks (Holm)."
 )
+ON_INTERVALS = "95% intervals: bands in the figure as printed; of a point in the chart, where it is pointed at."
 CURVE = "Kind of patch and number of queries it was fitted on."
 DEPTH = (
     "The patch for all queries in all layers up to one, and in a part of the layers, fitted for that part alone. Bands "
@@ -71,7 +72,7 @@ def page(study: Study) -> Page:
         Section("The patch against training", against.note, against.table(), brief=True),
         Section(
             "Fitted on more queries",
-            "Bands are 95% intervals.",
+            ON_INTERVALS,
             figure=Drawing("curve", partial(figures.draw_curve, view)),
             widget=charts.curve(view),
         ),

@@ -8,7 +8,7 @@ import torch
 
 from iclgd.lab import Cell
 from iclgd.labs.implicit.alike import alike
-from iclgd.labs.implicit.ground import Asked, Demos, Ground, Tuned, other_demos, random_like
+from iclgd.labs.implicit.ground import Asked, Demos, Ground, Tuned, other_demos, random_like, refuse_few
 from iclgd.labs.implicit.null import attention_alone, settling, trace_losses
 from iclgd.labs.implicit.spec import ExactCell, ImplicitCell, StaticCell, TrainedCell
 from iclgd.labs.implicit.weights import between, largest, own_cosines
@@ -42,6 +42,8 @@ def identity(cell: Cell, tools: Tools) -> Mapping[str, Any]:
     """What the cell's spec only points to: weights, and the examples drawn."""
     spec = _spec(cell)
     episode = tools.episode(spec.task, spec.episode)
+    if isinstance(spec, StaticCell | TrainedCell):
+        refuse_few(episode, spec.calibration[-1])
     found = {
         "weights": tools.weights(spec.model),
         "episode": episode.sha256(),
