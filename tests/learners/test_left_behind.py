@@ -127,3 +127,8 @@ def test_training_has_diverged_if_the_update_outgrows_the_weights_or_the_loss_ou
     for weight in stacked.weights:
         weight *= 1 + change
     assert diverged(losses, math.log(99), stacked.moves()[0].tolist()) == why
+
+
+def test_how_much_longer_an_update_is_than_the_weights_is_said_to_two_digits():
+    assert diverged([1.0], 4.0, (0, 1, 20.25, 9)) == "the update is 1.5 times as long as the weights"
+    assert diverged([1.0], 4.0, (0, 1, 9, 20.25)) is None

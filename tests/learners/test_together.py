@@ -26,6 +26,7 @@ from transformers import models as zoo
 
 import tiny
 from iclgd.learners import together
+from iclgd.learners.course import Step
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal, LayerCausalPaper
 from iclgd.learners.together import Job, train_together
@@ -273,3 +274,20 @@ def test_a_model_that_accelerate_spread_out_keeps_its_hooks():
 
 def has_own(module) -> bool:
     return "forward" in module.__dict__
+
+
+def test_as_many_texts_share_a_mask_as_there_are_heads_in_all_layers():
+    """n texts of one length: their mask has n² blocks, and the scores of four heads in three layers 12 n."""
+    subject = Subject(tiny_model("llama"), tiny_tokenizer(), "llama")
+    for length in (1, 5):
+        assert together._mask_fits(subject, [length] * 12)
+        assert not together._mask_fits(subject, [length] * 13)
+    assert together._mask_fits(subject, [6, *[1] * 66])  # the longest counts: 72² is below 12 · 67 · 6²
+
+
+def test_texts_of_many_lengths_are_packed_and_texts_of_one_length_are_not():
+    subject = Subject(tiny_model("llama"), tiny_tokenizer(), "llama")
+    for lengths, packed in (((3, 10), True), ((7, 7), False)):
+        steps = [[Step((1, *range(3, 2 + length)), range(1, 2), 0) for length in lengths]]
+        (batch,) = together._batches(subject, steps)
+        assert (batch.packed is not None) == packed
