@@ -21,7 +21,7 @@ _PLAINLY: WeakKeyDictionary[Subject, bool] = WeakKeyDictionary()
 
 
 class Desk:
-    """Room for logits, which every step of a training uses again: to a CPU fresh pages cost as much as a product."""
+    """Room for logits, which every step of a training uses again: on a CPU a product into fresh pages is slower."""
 
     def __init__(self) -> None:
         self._room: Tensor | None = None

@@ -35,7 +35,7 @@ class Stacked:
         self.slots, self.weights = subject.layout.slots(part), weights  # each (replica, *shape)
         self.leaves = weights
         self._packed: Packed | None = None
-        self._rooms: list[Tensor] | None = None  # for gradients, the same in every step: fresh pages cost a CPU time
+        self._rooms: list[Tensor] | None = None  # for gradients, the same in every step: fresh pages are slower
         self._free: dict[int, Tensor] = {}  # of these, what no gradient of this step has yet
         self._owners = list(_owners(subject.model, self.slots))
 

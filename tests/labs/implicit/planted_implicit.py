@@ -100,6 +100,9 @@ class Plant:
         arrays += [
             array(np.full((len(ranks), 2), 0.01), "rank", "side", quantity="chance", coordinates=places),
             array(np.full(LAYERS, 4.0), "layer", quantity="step"),
+            array(np.full(LAYERS, -0.5), "layer", quantity="step", patch="labels"),
+            array(np.full((2, LAYERS), 3.0), "query", "layer", quantity="step", patch="own"),
+            array(np.full((2, LAYERS), 0.25), "query", "layer", quantity="step", patch="own, labels"),
         ]
         lengths = (("matrix", 0.3), ("gd", 0.05))
         return arrays + [array(np.full(LAYERS, x), "layer", quantity="length", patch=name) for name, x in lengths]

@@ -72,6 +72,7 @@ def test_subspaces_are_of_patches_and_training_in_their_own_places(ground, secon
     gd = second
     fit = {demos: ground.static(demos, Static(), 4)[1].last for demos in ("right", "wrong", "filler")}
     own = [ground.own("right")[1].of(query).last for query in range(5)]
+    wrongs = [ground.own("wrong")[1].of(query).last for query in range(5)]
     fillers = [ground.own("filler")[1].of(query).last for query in range(5)]
 
     def sides(a: torch.Tensor, b: torch.Tensor, rank: int, columns: int) -> list[float]:
@@ -101,7 +102,14 @@ def test_subspaces_are_of_patches_and_training_in_their_own_places(ground, secon
         assert length.values[1] == pytest.approx(float(change.norm() / weight.norm()), rel=1e-3)
     (chance,) = results["trained"].select(quantity="chance")
     assert chance.at(rank=2).values.tolist() == pytest.approx([2 / size for size in gd["right"].shape])
-    (step,) = results["trained"].select(quantity="step")
-    assert step.values[1] == pytest.approx(
-        float((fit["right"] * gd["right"]).sum() / gd["right"].square().sum()), rel=1e-3
-    )
+    labels = gd["right"] - gd["wrong"]
+    steps = {
+        None: (fit["right"], gd["right"]),
+        "labels": (fit["right"] - fit["wrong"], labels),
+        "own": (torch.stack(own), gd["right"]),
+        "own, labels": (torch.stack(own) - torch.stack(wrongs), labels),
+    }
+    for patch, (a, b) in steps.items():
+        (step,) = results["trained"].select(quantity="step", patch=patch)
+        expected = (a * b).sum((-2, -1)) / b.square().sum()
+        np.testing.assert_allclose(step.values[..., 1], expected, rtol=1e-3, atol=1e-4 * float(expected.abs().max()))

@@ -13,6 +13,7 @@ from iclgd.labs.implicit.weights import (
     directions,
     largest,
     overlap,
+    own_best_steps,
     own_contrasts,
     own_cosines,
     own_overlap,
@@ -105,6 +106,13 @@ def test_own_patches_are_in_a_space_as_far_as_their_one_direction_is():
 def test_the_best_step_leaves_nothing_along_the_other():
     a, b = normal(6, 9), normal(6, 9, seed=1)
     assert cosine(a - best_step(a, b) * b, b) == pytest.approx(0, abs=1e-12)
+
+
+def test_best_steps_of_own_patches_are_those_of_their_matrices():
+    one, two, b = outers(1), outers(5), normal(6, 9, seed=9)
+    for i in range(4):
+        assert float(own_best_steps(one, b)[i]) == pytest.approx(best_step(one.of(i), b), abs=1e-12)
+        assert float(own_best_steps(one, b, two)[i]) == pytest.approx(best_step(one.of(i) - two.of(i), b), abs=1e-12)
 
 
 def test_any_path_of_matrices_is_gradient_descent_on_trace_losses():

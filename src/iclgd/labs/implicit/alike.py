@@ -16,6 +16,7 @@ from iclgd.labs.implicit.weights import (
     cosine,
     directions,
     overlap,
+    own_best_steps,
     own_contrasts,
     own_cosines,
     own_overlap,
@@ -74,6 +75,7 @@ def alike(ground: Ground, changes: Mapping[Demos, Sequence[Matrix]], spec: Train
         yield from _compared(pair, spec.ranks, {} if null is None else {"null": null})
     yield from _labels(own, fits, trained, trained_like, spec.ranks)
     yield from _sizes(ground, base, spec.ranks)
+    yield from _steps(own, fits, trained)
 
 
 def _compared(pair: Pair, ranks: Sequence[int], labels: dict[str, str]) -> Iterator[Array]:
@@ -115,15 +117,33 @@ def _less(one: Change, two: Change) -> Change:
 
 
 def _sizes(ground: Ground, pair: Pair, ranks: Sequence[int]) -> Iterator[Array]:
-    """Chance, sizes beside the weights, and the step that training would have to be scaled by."""
+    """Chance, and sizes beside the weights."""
     fits, changes = pair.fit.matrices, pair.change.matrices
     chance = [[min(1.0, rank / size) for size in fits[0].shape] for rank in ranks]
     yield array(chance, "rank", "side", quantity="chance", coordinates={"rank": ranks, "side": SIDES})
-    yield array([best_step(a, b) for a, b in zip(fits, changes, strict=True)], "layer", quantity="step")
     weights = [matrix(mlp.last) for mlp in ground.subject.layout.mlps()]
     for name, parts in (("matrix", fits), ("gd", changes)):
         sizes = [float(a.norm() / w.norm()) for a, w in zip(parts, weights, strict=True)]
         yield array(sizes, "layer", quantity="length", patch=name)
+
+
+def _steps(
+    own: Mapping[Demos, Sequence[Outer]], fits: Mapping[Demos, Change], trained: Mapping[Demos, Change]
+) -> Iterator[Array]:
+    """The number by which training would have to be scaled: for patches whole, and for what labels change in both."""
+    labels = _less(trained["right"], trained["wrong"])
+    for patch, fit, change in (
+        (None, fits["right"], trained["right"]),
+        ("labels", _less(fits["right"], fits["wrong"]), labels),
+    ):
+        found = [best_step(a, b) for a, b in zip(fit.matrices, change.matrices, strict=True)]
+        yield array(found, "layer", quantity="step", **({} if patch is None else {"patch": patch}))
+    whole = [own_best_steps(*one) for one in zip(own["right"], trained["right"].matrices, strict=True)]
+    yield array(torch.stack(whole, 1), "query", "layer", quantity="step", patch="own")
+    parts = zip(own["right"], labels.matrices, own["wrong"], strict=True)
+    yield array(
+        torch.stack([own_best_steps(*one) for one in parts], 1), "query", "layer", quantity="step", patch="own, labels"
+    )
 
 
 def _shared(measure: Any, ours: Sequence[Any], theirs: Sequence[Any], ranks: Sequence[int], **labels: Any) -> Array:

@@ -51,6 +51,10 @@ OVERLAPS = (
     "the matrix and in training. Nulls stand below the largest rank at the rate that the answer speaks of."
 )
 STEPS = "Medians over layers. Best step: the number by which training's update comes closest to the patch."
+BEST = (
+    "Medians over layers, draws and queries of the number by which training's update comes closest to the patch; of "
+    "labels, what right ones have more than wrong ones, in both. Below 0: they point away from each other."
+)
 BY_LAYER = "At the rate that the answer speaks of."
 BY_TASK = (
     "What the matrix misses of reading's effect, and what one answer for all queries misses, without the mean shift; "
@@ -98,6 +102,7 @@ def page(study: Study) -> Page:
         ),
         Section("The same directions", OVERLAPS, tables.overlaps(view)),
         Section("Sizes of both changes", STEPS, tables.steps(view)),
+        *([Section("Best steps", BEST, best)] if (best := tables.best_steps(view)) else []),
     ]
     asked = what(view.spec, study.facts("demonstrations"), study.facts("queries"), query="held-out query")
     drawn = picture(tables.short(view), "margins missed")

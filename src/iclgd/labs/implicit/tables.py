@@ -209,6 +209,7 @@ def alike(view: View) -> Table:
     return Table(header, rows)
 
 
+STEPS = {None: "one matrix", "own": "own patches", "labels": "labels, one matrix", "own, labels": "labels, own patches"}
 SPACES = {None: "one matrix", "own": "own patches", "labels": "labels' part"}
 
 
@@ -257,6 +258,18 @@ def steps(view: View) -> Table:
             last: Entry = Size(float(np.mean(loss)), digits=3) if loss else "n/a"
             rows.append([f"gd {rate:g}, {init}", *middle, last, str(view.diverged(init, rate))])
     return Table(header, rows)
+
+
+def best_steps(view: View) -> Table | None:
+    """By how much training's update would have to be scaled to come closest to each kind of patch; if it was asked."""
+    rows: list[list[Entry]] = []
+    for init in view.spec.init:
+        for rate in view.spec.rates:
+            found = [[x.ravel() for x in _parts(view, init, rate, "step", None, patch=patch)] for patch in STEPS]
+            if all(found):
+                middle = (float(np.median(np.concatenate(one))) for one in found)
+                rows.append([f"gd {rate:g}, {init}", *(Size(x, digits=2) for x in middle)])
+    return Table(["", *STEPS.values()], rows) if rows else None
 
 
 def _parts(view: View, init: str, rate: float, quantity: str, null: str | None, **more: Any) -> Iterator[np.ndarray]:

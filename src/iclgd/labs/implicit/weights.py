@@ -84,3 +84,9 @@ def largest(a: Matrix) -> float:
 def best_step(a: Matrix, b: Matrix) -> float:
     """The number by which B comes closest to A: ⟨A, B⟩ / ‖B‖²."""
     return float((a.double() * b.double()).sum() / b.double().square().sum())
+
+
+def own_best_steps(outer: Outer, b: Matrix, less: Outer | None = None) -> Float[Tensor, " query"]:
+    """The number by which B comes closest to each query's own patch, or to that less another patch of the query."""
+    along = inner(outer, b) if less is None else inner(outer, b) - inner(less, b)
+    return along / b.double().square().sum()
