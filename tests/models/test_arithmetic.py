@@ -7,6 +7,7 @@ from counting import Counter
 from iclgd.learners.course import Batch, Step
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
+from iclgd.learners.vocabulary import Desk
 from iclgd.models.arithmetic import Arithmetic
 from iclgd.models.replicas import Stacked
 from tiny import tiny_subject
@@ -46,6 +47,6 @@ def test_a_step_costs_what_torch_counts(learner, family):
     stacked = Stacked.copies(subject, learner.trains, 1)
     with stacked.running():
         stacked.take(1)
-        found = counted(lambda: learner.gradients(subject, batch, stacked.leaves))
+        found = counted(lambda: learner.gradients(subject, batch, stacked.leaves, Desk()))
     said = cost.train(learner.trains, LENGTH, ROWS, learner.predictions(subject))
     assert said == pytest.approx(found, rel=0.25)
