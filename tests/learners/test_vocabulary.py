@@ -35,14 +35,15 @@ def test_logits_are_looked_at_and_not_the_configuration_alone():
 
 def test_a_coarse_model_answers_by_autograd():
     subject = subject_of("llama")
-    subject.model.to(torch.bfloat16)
-    assert not answers_plainly(subject)
+    for dtype, plainly in ((torch.bfloat16, False), (torch.float64, True), (torch.bfloat16, False)):
+        subject.model.to(dtype)
+        assert answers_plainly(subject) == plainly
 
 
 def test_a_model_is_asked_once(monkeypatch):
     subject, asked = subject_of("llama"), []
     own = vocabulary._answers_plainly
-    monkeypatch.setattr(vocabulary, "_answers_plainly", lambda one: asked.append(one) or own(one))
+    monkeypatch.setattr(vocabulary, "_answers_plainly", lambda one, matrix: asked.append(one) or own(one, matrix))
     for _ in range(2):
         train_together(subject, [Job(GradientDescent(RATE), prompts())] * 2)
     assert asked == [subject]

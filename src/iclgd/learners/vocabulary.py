@@ -69,17 +69,21 @@ def of_unembedding(subject: Subject, leaves: Sequence[Tensor]) -> list[int]:
 
 
 def answers_plainly(subject: Subject) -> bool:
-    """Whether the model's own logits are U times what comes into its unembedding. Each subject is asked once."""
+    """Whether the model's own logits are U times what comes into its unembedding. Each subject is asked once.
+
+    Not in a coarser format than float32, in which a subject may be now and not when it was asked.
+    """
+    matrix = plain_unembedding(subject.layout)
+    if matrix is None or matrix.dtype not in PRECISE:
+        return False
     if subject not in _PLAINLY:
-        _PLAINLY[subject] = _answers_plainly(subject)
+        _PLAINLY[subject] = _answers_plainly(subject, matrix)
     return _PLAINLY[subject]
 
 
 @torch.no_grad()
-def _answers_plainly(subject: Subject) -> bool:
-    matrix, states = plain_unembedding(subject.layout), list[Tensor]()
-    if matrix is None or matrix.dtype not in PRECISE:
-        return False
+def _answers_plainly(subject: Subject, matrix: Float[Tensor, "word dim"]) -> bool:
+    states = list[Tensor]()
     handle = subject.layout.unembedding.register_forward_pre_hook(lambda _module, args: states.append(args[0]))
     try:
         logits = subject.model(subject.tensor([ASKED]), use_cache=False).logits
