@@ -1,6 +1,7 @@
 """Members that train together get the numbers of training apart."""
 
 from contextlib import suppress
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -8,13 +9,20 @@ import torch
 from iclgd.errors import Refusal
 from iclgd.small.models import DeepFeatures, Transformer
 from iclgd.small.streams import generator, stream
-from iclgd.small.train import Adam, member, one_thread, stack, train
+from iclgd.small.train import Adam, alone, member, one_thread, stack, train
 from iclgd.tasks.families import FAMILIES
 from iclgd.tasks.laws import Inputs, LinearMap
 from iclgd.tasks.regression import Episodes, Regression
 
 torch.set_num_threads(1)
 TASK = Regression(Inputs.uniform(4), LinearMap.isotropic(4), 6)
+
+
+class Moved(NamedTuple):
+    """A batch with names and a tuple in it."""
+
+    x: torch.Tensor
+    y: tuple[torch.Tensor, torch.Tensor]
 
 
 def trained(model, seeds, rates, steps=40, task=TASK, batch=16, clip=None):
@@ -38,6 +46,24 @@ def test_seeds_and_rates_trained_together_are_those_trained_apart(attention):
         for name, value in member(together.params, i).items():
             torch.testing.assert_close(value, apart.params[name][0], rtol=1e-3, atol=1e-5)
     assert not torch.allclose(together.params["qk"][1], together.params["qk"][2], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda x, y: (x, y), lambda x, y: Moved(x, (y, y)), lambda x, y: torch.stack([x, y], 1)]
+)
+def test_one_member_alone_has_the_loss_and_gradient_of_one_that_is_mapped(wrap):
+    def loss(params, batch):
+        x, y = batch if isinstance(batch, tuple) else batch.unbind()
+        return ((params["w"] @ x.T - (y[1] if isinstance(batch, Moved) else y).sum()) ** 2).mean()
+
+    g = generator(3)
+    params = {"w": torch.randn(1, 4, dtype=torch.float64, generator=g, requires_grad=True)}
+    batch = wrap(*torch.randn(2, 1, 5, 4, dtype=torch.float64, generator=g))
+    one, mapped = alone(loss)(params, batch), torch.func.vmap(loss)(params, batch)
+    assert one.shape == (1,)
+    torch.testing.assert_close(one, mapped, rtol=1e-13, atol=0)
+    slopes = [torch.autograd.grad(value.sum(), params["w"])[0] for value in (one, mapped)]
+    torch.testing.assert_close(*slopes, rtol=1e-12, atol=1e-13)
 
 
 def test_a_narrow_mlp_padded_with_zero_units_trains_as_the_narrow_one():
