@@ -5,6 +5,7 @@ import pytest
 from iclgd.choices import parse_one
 from iclgd.errors import Refusal
 from iclgd.learners import LEARNERS
+from iclgd.learners.prompted import InContext, ZeroShot
 
 DESCENT = {"trains": "kv", "epochs": 1, "clip": None, "target": "all", "order": None, "dropped_too": False}
 # a version rises when the same options give other weights, and then results of before are not found again
@@ -27,6 +28,13 @@ def test_every_learner_is_declared_here():
 @pytest.mark.parametrize("name", DECLARED)
 def test_a_learner_has_its_version_and_its_options_their_defaults(name):
     assert (LEARNERS[name].version, dict(parse_one(name, LEARNERS).options)) == DECLARED[name]
+
+
+@pytest.mark.parametrize("name", ["zero-shot", "icl", *DECLARED])
+def test_learners_of_one_description_are_one_learner(name):
+    kind = {"zero-shot": ZeroShot, "icl": InContext}.get(name) or LEARNERS[name]
+    assert kind() == kind()
+    assert len({kind(), kind()}) == 1
 
 
 # the smallest value taken; a smaller one is refused

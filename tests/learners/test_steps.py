@@ -6,14 +6,14 @@ import pytest
 import torch
 from plain import DEMOS, prompts, subject_of
 
-from iclgd.learners import context_vector, vocabulary
+from iclgd.learners import context_vector, together, vocabulary
 from iclgd.learners.course import Batch, Step, on_device
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.function_vector import FunctionVector, largest
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.outcome import diverged, outcome
 from iclgd.learners.task_vector import TaskVector
-from iclgd.learners.together import _places, trained_bytes
+from iclgd.learners.together import Job, _places, train_together, trained_bytes
 from iclgd.learners.vocabulary import plain_unembedding
 from iclgd.models.patches import read
 
@@ -143,6 +143,15 @@ def test_rows_of_the_vocabulary_come_in_parts_and_give_what_they_give_at_once(ar
 def test_guessing_evenly_is_a_guess_for_every_layer_where_every_layer_predicts():
     subject = subject_of("llama")
     assert (GradientDescent().predictions(subject), LayerCausal().predictions(subject)) == (1, 3)
+
+
+@pytest.mark.parametrize("kind, predictions", [(GradientDescent, 1), (LayerCausal, 3)])
+def test_a_training_is_judged_beside_guessing_every_token_evenly(kind, predictions, monkeypatch):
+    subject, seen = subject_of("llama"), []
+    own = together.outcome
+    monkeypatch.setattr(together, "outcome", lambda *given: seen.append(given[-1]) or own(*given))
+    train_together(subject, [Job(kind(), prompts())])
+    assert seen == pytest.approx([predictions * math.log(subject.layout.config.vocab_size)])
 
 
 # what stands in for demonstrations

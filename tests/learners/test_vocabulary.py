@@ -9,7 +9,7 @@ from iclgd.learners import vocabulary
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
 from iclgd.learners.together import Job, train_together
-from iclgd.learners.vocabulary import Desk, answers_plainly, of_unembedding, plain_unembedding
+from iclgd.learners.vocabulary import Desk, answers_plainly, cross_entropies, of_unembedding, plain_unembedding
 
 RATE = 0.05
 
@@ -31,6 +31,43 @@ def test_logits_are_looked_at_and_not_the_configuration_alone():
     subject = doubled(subject_of("llama"))
     assert plain_unembedding(subject.layout) is not None
     assert not answers_plainly(subject)
+
+
+@pytest.mark.parametrize(
+    "last, plain",
+    [
+        (nn.Linear(8, 50, bias=False), True),
+        (nn.Linear(8, 50), False),
+        (nn.Bilinear(8, 8, 50, bias=False), False),  # a weight and no bias, and not a product
+    ],
+)
+def test_a_bias_or_a_layer_of_another_kind_is_more_than_a_product(last, plain):
+    layout = subject_of("llama").layout
+    layout.unembedding = last
+    assert (plain_unembedding(layout) is not None) == plain
+
+
+def test_no_graph_is_made_over_a_vocabulary():
+    subject = subject_of("llama")
+    size = subject.layout.config.hidden_size
+    normed = torch.randn(3, size, dtype=torch.float64, requires_grad=True)
+    wanted, shares = torch.tensor([1, 2, 3]), torch.full((3,), 1 / 3, dtype=torch.float64)
+    leaves = list(subject.layout.unembedding.parameters())
+    for outside in ([], [leaf.requires_grad_() for leaf in leaves]):  # in closed form, and by autograd a part at a time
+        losses, slopes, more = cross_entropies(subject, normed, wanted, shares, outside, Desk())
+        assert not any(made.requires_grad for made in (losses, slopes, *more))
+    subject.model.requires_grad_(True)
+    (kept,) = asked_with(subject)
+    assert not kept.requires_grad
+
+
+def asked_with(subject):
+    """What comes into the unembedding while a model is asked how it answers."""
+    states = []
+    handle = subject.layout.unembedding.register_forward_pre_hook(lambda _module, given: states.append(given[0]))
+    vocabulary._answers_plainly(subject, plain_unembedding(subject.layout))
+    handle.remove()
+    return states
 
 
 def test_a_coarse_model_answers_by_autograd():
