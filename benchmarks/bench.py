@@ -3,6 +3,7 @@
 python benchmarks/bench.py                                   the embedded model on this machine
 python benchmarks/bench.py --model 1.3b --precision float32,tf32,bfloat16 --device cuda
 python benchmarks/bench.py --parts training --replicas 24
+python benchmarks/bench.py --model 1.3b --parts long --context 32000 --queries 64  and contexts of a 16th, a 4th
 
 Timings are of one run and one machine; the ratios are what is compared. All ways must agree on the numbers, or no
 timing is printed. `--out FILE.json` keeps the tables as a record for docs/performance.md.
@@ -12,6 +13,7 @@ import argparse
 import platform
 from pathlib import Path
 
+import long
 import torch
 import traces
 import training
@@ -49,7 +51,7 @@ def main() -> None:
         record.what += f"{', ' if record.sections else ' '}{precision} {top / 1e12:.3g} TFLOP/s"
         print(f"\n{record.what}")
         for part in asked.parts.split(","):
-            {"traces": trace_table, "training": training_table}[part](record, one, prompts, precision, top, asked)
+            PARTS[part](record, one, prompts, precision, top, asked)
             record.write(asked.out)  # what is there so far
         del one
         if asked.device == "cuda":
@@ -86,6 +88,19 @@ def training_table(
     record.add(f"Training, {precision}", ["finetuning", "s a step and finetuning", "times the plain loop", "GiB"], rows)
 
 
+def long_table(
+    record: Record, one: Subject, _prompts: Prompts, precision: str, top: float, asked: argparse.Namespace
+) -> None:
+    rows = []
+    for share in (16, 4, 1):
+        prompts = random_prompts(VOCABULARY[asked.model], asked.context // share, 24, asked.queries)
+        rows.append(long.row(one, prompts, long.compare(one, prompts, asked.batch, WITHIN[precision]), top))
+    record.add(f"Long contexts, {precision}", long.HEADER, rows)
+
+
+PARTS = {"traces": trace_table, "training": training_table, "long": long_table}
+
+
 def _prompts(one: Subject, asked: argparse.Namespace) -> Prompts:
     if asked.model in SHAPES:
         return random_prompts(VOCABULARY[asked.model], asked.context, 24, asked.queries)
@@ -113,12 +128,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--task", default="sentiment", help="a task; sst2 with --data")
     parser.add_argument("--data", type=Path, help="folder of data sets")
-    parser.add_argument("--context", type=int, default=801, help="context tokens, for random weights")
+    parser.add_argument("--context", type=int, default=801, help="context tokens, for random weights (long: at most)")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--few", type=int, default=4, help="queries of the slow ways")
     parser.add_argument("--batch", type=int, help="tokens a batch; found from memory by default")
     parser.add_argument("--replicas", type=int, default=8, help="finetunings at once")
-    parser.add_argument("--parts", default="traces,training")
+    parser.add_argument("--parts", default="traces,training", help="of traces, training and, for random weights, long")
     parser.add_argument("--out", type=Path, help="JSON file for the tables")
     return parser.parse_args()
 

@@ -12,7 +12,11 @@ from typing import Any
 
 from iclgd.report.page import Table
 
-FOLDERS = {"--data": "DIR", "--store": "FOLDER"}  # somebody's own: what a command says instead
+FOLDERS = {
+    "--data": "DIR",
+    "--store": "FOLDER",
+    "--tokenizer": "TOKENIZER",
+}  # somebody's own: what a command says instead
 
 
 @dataclass

@@ -20,11 +20,11 @@ Outputs = Tensor  # (query, layer, dim): attention output at the prompt's last t
 
 
 @contextmanager
-def eager(one: Subject) -> Iterator[None]:
+def attending(one: Subject, way: str = "eager") -> Iterator[None]:
     """The model with its own attention."""
     from iclgd.models.capture import NAME
 
-    one.model.set_attn_implementation("eager")
+    one.model.set_attn_implementation(way)
     try:
         yield
     finally:
@@ -35,7 +35,7 @@ def eager(one: Subject) -> Iterator[None]:
 def plain(one: Subject, prompts: Prompts) -> Outputs:
     """The published procedure: one example at a time, context and all, with `output_attentions`."""
     found = []
-    with eager(one):
+    with attending(one):
         for query in prompts.queries:
             ids = one.tensor([prompts.context + query + prompts.labels[0]])
             seen: dict[int, Tensor] = {}
@@ -52,7 +52,7 @@ def expanded(one: Subject, prompts: Prompts, batch: int) -> Outputs:
     prefix = one.encode(prompts.context)
     assert prefix is not None
     found = []
-    with eager(one):
+    with attending(one):
         for first in range(0, len(prompts.queries), batch):
             queries = prompts.queries[first : first + batch]
             ids = one.tensor([query + prompts.labels[0] for query in queries])
@@ -143,7 +143,7 @@ def compare(one: Subject, prompts: Prompts, few: int, batch: int | None, within:
     )
     for name, make in PEERS.items():
         if find_spec(make.__name__) is not None and one.tokenizer is not None:
-            with eager(one):
+            with attending(one):
                 run = make(Subject(deepcopy(one.model), one.tokenizer, one.name))  # of its own: they change it
                 take(name, run(asked), timed(lambda run=run: run(asked), one.device, 1), few)
     return found

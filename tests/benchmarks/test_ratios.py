@@ -21,6 +21,7 @@ def bench():
     sys.path.insert(0, BENCHMARKS)
     threads = torch.get_num_threads()
     try:
+        import long
         import subjects
         import traces
         import training
@@ -34,8 +35,8 @@ def bench():
             return subjects.Timing(min(taken), None)
 
         torch.set_num_threads(1)
-        traces.timed = training.timed = timed
-        yield subjects, traces, training
+        traces.timed = training.timed = long.timed = timed
+        yield subjects, traces, training, long
     finally:
         torch.set_num_threads(threads)
         sys.path.remove(BENCHMARKS)
@@ -53,6 +54,20 @@ def prompts(bench, context, queries, demos=4):
 def test_a_shared_prefix_makes_traces_several_times_faster_than_the_plain_port(bench, tiny):
     found = bench[1].compare(tiny, prompts(bench, 600, 32), 4, None, 1e-4)
     assert found["plain port"].seconds / found["iclgd"].seconds > 6  # the arithmetic's own ratio is 35
+
+
+def test_a_long_context_is_encoded_about_as_fast_as_a_plain_pass_reads_it_once(bench, tiny):
+    found = bench[3].compare(tiny, prompts(bench, 6_000, 32), None, 1e-4)
+    assert found.encoding.seconds < 4 * found.plain.seconds  # near 1 by the fused kernel, 8 with every score in memory
+    assert found.plain.seconds * 32 > 6 * (found.encoding.seconds + found.queries.seconds)
+
+
+def test_a_long_context_that_gives_other_numbers_gets_no_timing(bench, tiny, monkeypatch):
+    asked = prompts(bench, 60, 2)
+    wrong = bench[3].plain(tiny, asked) * 1.01
+    monkeypatch.setattr(bench[3], "plain", lambda *_: wrong)
+    with pytest.raises(SystemExit, match=f"{len(asked.context)} tokens: iclgd and a plain pass differ by 0.0"):
+        bench[3].compare(tiny, asked, None, 1e-4)
 
 
 def test_many_finetunings_at_once_are_faster_than_one_after_another(bench, tiny):

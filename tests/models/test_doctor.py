@@ -13,7 +13,6 @@ from iclgd.models.doctor import (
     parities,
     parity,
     prompt_length,
-    sliding_window,
 )
 from iclgd.models.layout import COMMON
 from iclgd.models.load import load_subject
@@ -60,7 +59,7 @@ def test_parity_holds_within_the_bound_of_the_precision(found, holds):
 )
 def test_parity_is_looked_at_beyond_a_window_and_at_the_length_of_a_real_prompt(architecture, window):
     subject = tiny_subject(architecture)
-    assert sliding_window(subject) == window
+    assert subject.layout.window == window
     found = dict(parities(subject))
     assert all(parity.holds for parity in found.values())
     assert any("beyond the window of 8" in name for name in found) is (window is not None)

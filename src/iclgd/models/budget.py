@@ -1,5 +1,6 @@
 """How much fits: tokens of a batch and of a chunk of context, from the memory that is free."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ GPU_SHARE = "ICLGD_GPU_SHARE"  # a worker's part of its GPU's memory, set by the
 BATCH_COST = {"cuda": 256, "cpu": 32}  # tokens that take as long as one more batch: weights read, kernels started
 SHARE = 0.5  # of the free memory, for one pass: the estimate below is rough
 COPIES = 4  # of the scores while a softmax is taken: with and without mask, weights, and one on the way
+FUSED_CHUNK = {"cuda": 2048, "cpu": 512}  # tokens of a context to encode at once, beyond which nothing gets faster
 CHUNK = 2**29  # bytes of scores at once, where free memory is not known
 
 
@@ -64,11 +66,20 @@ def bytes_per_token(layout: Layout, dtype: torch.dtype, device: torch.device, co
     return int(scores + (12 * hidden + 4 * inner) * size + kept)
 
 
-def chunk_tokens(layout: Layout, context: int, device: torch.device) -> int:
-    """Tokens of a context to encode at once, so that their scores over all of it take a small part of the memory."""
+def chunk_tokens(layout: Layout, dtype: torch.dtype, device: torch.device, context: int, registered: bool) -> int:
+    """Tokens of a context to encode at once, so that their scores take a small part of the memory.
+
+    Those over the whole context, or where a fused kernel attends the earlier chunks (in the attention that is
+    ``registered`` here), those over the chunk alone, which is then shorter than it could be where that is quicker.
+    """
     free = free_memory(device)
     room = CHUNK if free is None else min(CHUNK, SHARE * free)
-    return max(LEAST, int(room / (COPIES * layout.heads * context * 4)))
+    scores = room / (COPIES * layout.heads * 4)
+    fused = registered and layout.sees_all(context) and is_fused(device.type, dtype, context)
+    whole = math.isqrt(int(scores))
+    if context > whole and fused:
+        return max(LEAST, min(whole, FUSED_CHUNK.get(device.type, whole)))
+    return max(LEAST, int(scores / context))
 
 
 def batches(lengths: Sequence[int], tokens: int, cost: int) -> list[list[int]]:

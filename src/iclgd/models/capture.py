@@ -17,7 +17,17 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 from transformers.masking_utils import causal_mask_function, eager_mask
 
-from iclgd.models.attention import Kernel, kernel_for, masked, merged, scores_of, summed_scores, weighted, weights_of
+from iclgd.models.attention import (
+    Kernel,
+    Pair,
+    kernel_for,
+    masked,
+    merged,
+    scores_of,
+    summed_scores,
+    weighted,
+    weights_of,
+)
 from iclgd.models.packed import Packed
 
 NAME = "iclgd"
@@ -143,17 +153,20 @@ def attention(
     Keys may be grouped (fewer key heads than heads); ``softcap`` is Gemma-2's c·tanh(s/c); ``s_aux`` holds GPT-OSS's
     sinks, one more score per head that takes weight and gives nothing. With a prefix on the tape, the scores over its
     one copy stand in front of those over the own tokens; where every row sees all of it and nothing of the attention
-    is to be changed or looked into whole, they are never in memory (see attention.py). The mask covers the last keys
-    (see `mask`). The softmax runs in float32 or better, in float64 for a float64 model.
+    is to be changed or looked into whole, they are never in memory (see attention.py), and no more are those over the
+    earlier chunks of a context that is being encoded. The mask covers the last keys (see `mask`). The softmax runs in
+    float32 or better, in float64 for a float64 model.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     layer = int(module.layer_idx)  # type: ignore[arg-type]  # torch calls it a tensor or module
     prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
     modification = tape.modification if tape is not None else None
-    kernel = _kernel(query, key, attention_mask, softcap, tape)
-    if kernel is not None and tape is not None and prefix is not None:
+    behind = _behind(prefix, query, key, value, attention_mask, softcap, tape)
+    if behind is not None:
+        kernel, prefix, key, value = behind
         own = scores_of(query, key, None, scaling)
-        tape.keep_merged(layer, query, own, prefix[0], scaling)
+        if tape is not None:
+            tape.keep_merged(layer, query, own, prefix[0], scaling)
         output = merged(query, masked(own, attention_mask), value, prefix, scaling, s_aux, kernel)
         return output.transpose(1, 2).contiguous(), None
     if modification is not None:
@@ -194,12 +207,30 @@ def registered(
     return packed.joined(output), weights
 
 
-def _kernel(query: Tensor, key: Tensor, mask: Tensor | None, softcap: float | None, tape: Tape | None) -> Kernel | None:
-    """The fused kernel for rows behind a prefix, where nothing hides it from any of them or asks for its scores."""
-    if tape is None or tape.prefix is None or tape.modification is not None or tape.heads is not None:
+def _behind(
+    prefix: Pair | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    softcap: float | None,
+    tape: Tape | None,
+) -> tuple[Kernel, Pair, Tensor, Tensor] | None:
+    """The fused kernel, what it attends, and own keys and values: for rows behind tokens that each of them sees.
+
+    Those are a prefix on the tape, or what a cache has before the tokens of this pass. None where the mask hides some
+    of them from a row, or the scores are asked for.
+    """
+    if softcap is not None or (tape is not None and (tape.modification is not None or tape.heads is not None)):
         return None
-    hidden = mask is not None and mask.shape[-1] > key.shape[2]
-    return None if hidden or softcap is not None else kernel_for(query, tape.prefix.length)
+    own = query.shape[2]
+    if tape is None and len(query) == 1 and own < key.shape[2] and not (key.requires_grad or value.requires_grad):
+        prefix = key[:, :, :-own], value[:, :, :-own]
+        key, value = key[:, :, -own:], value[:, :, -own:]
+    if prefix is None or (mask is not None and mask.shape[-1] > key.shape[2]):
+        return None
+    kernel = kernel_for(query, prefix[0].shape[2])
+    return None if kernel is None else (kernel, prefix, key, value)
 
 
 def _joined(prefix: tuple[Tensor, Tensor] | None, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

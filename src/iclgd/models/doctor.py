@@ -61,22 +61,12 @@ def parities(subject: Subject) -> Iterator[tuple[str, Parity]]:
     """Parity on a short text, beyond the sliding window where there is one, and at the length of a real prompt."""
     room = min(subject.room or LONGEST, LONGEST)
     yield f"{SHORT} tokens", parity(subject, min(SHORT, room))
-    window = sliding_window(subject)
+    window = subject.layout.window
     if window is not None and window + SHORT <= room:
         yield f"{window + SHORT} tokens, beyond the window of {window}", parity(subject, window + SHORT)
     length = min(prompt_length(subject), room)
     if length > SHORT:
         yield f"{length} tokens, a prompt of 32 demonstrations", parity(subject, length)
-
-
-def sliding_window(subject: Subject) -> int | None:
-    """How many tokens back the layers with a window see; None where there are no such layers."""
-    config = subject.layout.config
-    if subject.layout.family == "gpt_neo":
-        return int(config.window_size) if "local" in config.attention_layers else None
-    kinds = getattr(config, "layer_types", None)
-    window = getattr(config, "sliding_window", None)
-    return int(window) if window and (kinds is None or "sliding_attention" in kinds) else None
 
 
 def prompt_length(subject: Subject) -> int:

@@ -170,6 +170,20 @@ class Layout:
         return next((int(length) for name in names if (length := getattr(self.config, name, None))), None)
 
     @property
+    def window(self) -> int | None:
+        """How many tokens back the layers with a window see; None where there are no such layers."""
+        if self.family == "gpt_neo":
+            return int(self.config.window_size) if "local" in self.config.attention_layers else None
+        kinds, window = (getattr(self.config, name, None) for name in ("layer_types", "sliding_window"))
+        return int(window) if window and (kinds is None or "sliding_attention" in kinds) else None
+
+    def sees_all(self, tokens: int) -> bool:
+        """Whether the last of that many tokens attends to all of them in each layer, by a softmax and no more."""
+        bounds = self.window, getattr(self.config, "attention_chunk_size", None)
+        softcap = getattr(self.config, "attn_logit_softcapping", None)
+        return softcap is None and all(bound is None or bound >= tokens for bound in bounds)
+
+    @property
     def heads(self) -> int:
         return int(self.config.num_attention_heads)
 

@@ -203,7 +203,8 @@ class Subject:
         if not ids:
             return None
         cache = DynamicCache()  # not the model's own choice: a sliding-window cache would forget
-        chunk = chunk or chunk_tokens(self.layout, len(ids), self.device)
+        own = self.capture == "registered"
+        chunk = chunk or chunk_tokens(self.layout, self.dtype, self.device, len(ids), own)
         with torch.no_grad():
             for start in range(0, len(ids), chunk):
                 part = self.tensor([ids[start : start + chunk]])
