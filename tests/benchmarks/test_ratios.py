@@ -58,7 +58,7 @@ def test_a_shared_prefix_makes_traces_several_times_faster_than_the_plain_port(b
 
 def test_a_long_context_is_encoded_about_as_fast_as_a_plain_pass_reads_it_once(bench, tiny):
     found = bench[3].compare(tiny, prompts(bench, 6_000, 32), None, 1e-4)
-    assert found.encoding.seconds < 4 * found.plain.seconds  # near 1 by the fused kernel, 8 with every score in memory
+    assert found.encoding.seconds < 4 * found.plain.seconds  # 1.8 by the fused kernel, 5.8 with every score in memory
     assert found.plain.seconds * 32 > 6 * (found.encoding.seconds + found.queries.seconds)
 
 
