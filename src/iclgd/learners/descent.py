@@ -80,7 +80,7 @@ class GradientDescent:
 
         def asked(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor]:
             states.append(batch.pick(args[0])[None])
-            return (states[0][:, :1] if plain else states[0],)  # the vocabulary at the rows that predict, or later
+            return (states[0][:, :0] if plain else states[0],)  # the vocabulary at the rows that predict, or later
 
         handle = subject.layout.unembedding.register_forward_pre_hook(asked)
         try:

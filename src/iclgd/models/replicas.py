@@ -76,9 +76,9 @@ class Stacked:
         for slot, weight in zip(self.slots, self.weights, strict=True):
             before = slot.parameter.detach().to(weight.dtype)
             added = weight - before
-            changed = (added != 0).flatten(1).sum(1).double()
-            entries = slot.restrict(torch.ones_like(before)).double().sum().expand_as(changed)
-            length = torch.linalg.vector_norm(slot.restrict(before), dtype=torch.float64).square().expand_as(changed)
+            changed = torch.stack([one.count_nonzero() for one in added]).double()
+            entries = slot.restrict(torch.ones_like(before)).count_nonzero().expand_as(changed)
+            length = _by_replica(slot.restrict(before)[None]).square().expand_as(changed)
             moves = torch.stack([changed, entries, _by_replica(added).square(), length], 1)
             found.append(moves.to(self.weights[0].device))
         return torch.stack(found).sum(0)
