@@ -98,13 +98,14 @@ def test_moments_are_exact_for_normal_inputs_and_linear_functions_only():
 
 @pytest.mark.parametrize("demos", [1, 3, 40])
 @pytest.mark.parametrize("heads", [1, 3])
-def test_one_layer_read_from_tokens_is_the_layer_read_from_their_moment_and_the_layer_itself(demos, heads):
+@pytest.mark.parametrize("dy", [1, 2])
+def test_labels_read_once_are_those_of_the_layer_itself_and_of_the_layer_read_from_a_moment(demos, heads, dy):
     g = torch.Generator()
     g.seed()
     context, query = (torch.randn(2, 5, n, 4, generator=g, dtype=torch.float64) for n in (demos, 3))
     weights = attention.Weights(*(torch.randn(1, heads, 4, 4, generator=g, dtype=torch.float64) for _ in range(2)))
-    found = attention.read_once(context, query, weights)
+    found = attention.read_once(context, query, weights, dy)
     by_moment = attention.query_states(attention.moment(context), query, weights, 1)[-1]
     layer = attention.states(torch.cat([context, query], -2), demos, weights, 1)[-1][..., demos:, :]
-    torch.testing.assert_close(found, by_moment, rtol=1e-11, atol=1e-11)
-    torch.testing.assert_close(found, layer, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(found, by_moment[..., -dy:], rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(found, layer[..., -dy:], rtol=1e-11, atol=1e-11)

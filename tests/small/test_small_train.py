@@ -179,3 +179,39 @@ def test_the_reference_for_sine_learns_from_its_demonstrations():
 def test_models_that_cannot_be_are_refused(change, sentence):
     with pytest.raises(Refusal, match=sentence):
         Transformer(**{"dx": 4} | change)
+
+
+def test_all_parameters_take_the_steps_that_torch_takes_one_by_one():
+    """Adam by hand, tensor by tensor, with the same clipping; scalars among matrices."""
+    model, rates, steps = Transformer(4, width=6, hidden=5, layers=2), torch.tensor([0.01, 0.003]), 7
+    params = stack([model.init(seed) for seed in (0, 1)]) | {"level": torch.tensor([0.5, -1.0])}
+    weights = {name: torch.randn(value.shape, generator=generator(5)) for name, value in params.items()}
+
+    def loss(params, scale):
+        return sum((scale * params[name] - weights[name][0]).pow(4).sum() for name in params)
+
+    found = train(loss, params, lambda step: torch.tensor([1.0, 0.3]), steps, Adam(rates, clip=2.0, decay=False))
+    for i, scale in enumerate((1.0, 0.3)):
+        own = [value[i].clone().requires_grad_() for value in params.values()]
+        adam = torch.optim.Adam(own, float(rates[i]), (0.9, 0.98))
+        for _ in range(steps):
+            adam.zero_grad()
+            loss(dict(zip(params, own, strict=True)), scale).backward()
+            torch.nn.utils.clip_grad_norm_(own, 2.0)
+            adam.step()
+        for name, value in zip(params, own, strict=True):
+            torch.testing.assert_close(found.params[name][i], value.detach(), rtol=1e-4, atol=1e-6)
+
+
+def test_what_was_trained_owns_its_memory():
+    found = trained(Transformer(4), [0], [0.01], 2).params
+    assert len({value.untyped_storage().data_ptr() for value in found.values()}) == len(found)
+
+
+def test_what_is_watched_stays_as_it_was_whatever_steps_follow():
+    adam, model = Adam(torch.tensor([0.1])), Transformer(4)
+    found = train(
+        model.loss, stack([model.init(0)]), stream([(0, TASK.draw)], 16), 3, adam, watch=lambda params: params, every=1
+    )
+    assert torch.equal(found.watched[0]["qk"][0], model.init(0)["qk"])
+    assert not torch.equal(found.watched[1]["qk"], found.watched[2]["qk"])

@@ -110,14 +110,20 @@ def moment(context: Float[Tensor, "*batch demo dim"]) -> Float[Tensor, "*batch d
 
 
 def read_once(
-    context: Float[Tensor, "*batch demo dim"], query: Float[Tensor, "*batch query dim"], weights: Weights
-) -> Float[Tensor, "*batch query dim"]:
-    """One layer of linear attention on the queries: two products with the demonstrations, cheaper than their moment."""
+    context: Float[Tensor, "*batch demo dim"], query: Float[Tensor, "*batch query dim"], weights: Weights, dy: int
+) -> Float[Tensor, "*batch query dy"]:
+    """The queries' label slots after one layer of linear attention.
+
+    The demonstrations' values are projected onto these coordinates first, Σ_i (e_iᵀ qk e_q) (pv e_i): no product of
+    the demonstrations with all their own coordinates, as their moment or a reading of them whole would be.
+    """
     qk, pv = (part[0] for part in weights)
     asks = (query @ qk.flatten(0, 1).mT).unflatten(-1, qk.shape[:2]).flatten(-3, -2)  # [*batch, query head, dim]
-    reads = asks @ context.mT @ context / context.shape[-2]
-    reads = reads.unflatten(-2, (query.shape[-2], qk.shape[0])).flatten(-2)  # [*batch, query, head dim]
-    return query + reads @ pv.mT.flatten(0, 1)
+    scores = asks @ context.mT / context.shape[-2]
+    scores = scores.unflatten(-2, (query.shape[-2], qk.shape[0])).flatten(-2)  # [*batch, query, head demo]
+    values = context @ pv[:, -dy:].flatten(0, 1).mT  # [*batch, demo, head dy]
+    values = values.unflatten(-1, (qk.shape[0], dy)).transpose(-3, -2).flatten(-3, -2)  # [*batch, head demo, dy]
+    return query[..., -dy:] + scores @ values
 
 
 def query_states(

@@ -78,39 +78,33 @@ class Transformer:
     def states(self, params: Params, episodes: Episodes) -> list[Float[Tensor, "*batch query dim"]]:
         """The query tokens before the first layer and after each.
 
-        Linear attention takes the second moment of the demonstrations instead of their tokens, where they change
-        from layer to layer.
+        Linear attention takes the second moment of the demonstrations instead of their tokens.
         """
-        if self.attention == "linear" and not self.width:
-            context = attention.shown(episodes.x, episodes.y)
-            return self._linear(params, context, attention.asked(episodes.query, self.dy))
-        demos = episodes.x.shape[-2]
-        state = attention.tokens(episodes.x, episodes.y, episodes.query)
-        if self.width:
-            state = _mlp(params, state)
+        if self.attention == "linear":
+            context, query = self._tokens(params, episodes)
+            return attention.query_states(attention.moment(context), query, _weights(params), self.layers)
+        state, demos = torch.cat(self._tokens(params, episodes), -2), episodes.x.shape[-2]
         if self.attention in RULES:
             own = {name: params[name] for name in ("key", "query", "pv", *RULES[self.attention].gates)}
             return fast.states(state, demos, own, self.layers, self.attention)
-        if self.attention == "linear":
-            return self._linear(params, state[..., :demos, :], state[..., demos:, :])
-        weights = Weights(params["qk"], params["pv"])
-        every = attention.states(state, demos, weights, self.layers, self.attention)
+        every = attention.states(state, demos, _weights(params), self.layers, self.attention)
         return [state[..., demos:, :] for state in every]
 
-    def _linear(self, params: Params, context: Tensor, query: Tensor) -> list[Float[Tensor, "*batch query dim"]]:
-        weights = Weights(params["qk"], params["pv"])
-        if self.layers == 1:
-            return [query, attention.read_once(context, query, weights)]
-        return attention.query_states(attention.moment(context), query, weights, self.layers)
+    def _tokens(self, params: Params, episodes: Episodes) -> tuple[Tensor, Tensor]:
+        """The demonstrations' tokens and the queries', as the first layer sees them."""
+        parts = attention.shown(episodes.x, episodes.y), attention.asked(episodes.query, self.dy)
+        return (_mlp(params, parts[0]), _mlp(params, parts[1])) if self.width else parts
 
     def moment_loss(self, params: Params, episodes: Moments) -> Float[Tensor, ""]:
         """The loss of linear attention on tokens of which only the second moment was drawn."""
         slot = episodes.query.new_zeros(*episodes.query.shape[:-1], self.dy)
         query = torch.cat([episodes.query, slot], -1)
-        last = attention.query_states(episodes.c, query, Weights(params["qk"], params["pv"]), self.layers)[-1]
+        last = attention.query_states(episodes.c, query, _weights(params), self.layers)[-1]
         return half_square(-last[..., -self.dy :], episodes.target)
 
     def predict(self, params: Params, episodes: Episodes) -> Answer:
+        if self.attention == "linear" and self.layers == 1:
+            return -attention.read_once(*self._tokens(params, episodes), _weights(params), self.dy)
         return -self.states(params, episodes)[-1][..., -self.dy :]
 
     def loss(self, params: Params, episodes: Episodes) -> Float[Tensor, ""]:
@@ -146,6 +140,10 @@ class DeepFeatures:
 
 def predictor(model: Transformer | DeepFeatures, params: Params) -> Predict:
     return lambda episodes: model.predict(params, episodes)
+
+
+def _weights(params: Params) -> Weights:
+    return Weights(params["qk"], params["pv"])
 
 
 def _mlp_init(inputs: int, width: int, hidden: int, g: torch.Generator) -> Params:

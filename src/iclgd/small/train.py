@@ -90,44 +90,58 @@ def train(
     ``watch`` sees the stacked parameters. A member whose loss stops being finite hurts no other; if none is left the
     run is refused.
     """
-    params = {name: value.detach().clone().requires_grad_() for name, value in params.items()}
-    names = list(params)
-    first, second = ({name: torch.zeros_like(params[name]) for name in names} for _ in range(2))
+    flat = torch.cat([value.detach().reshape(len(value), -1) for value in params.values()], 1)
+    params = _views(flat, params)
+    first, second = torch.zeros_like(flat), torch.zeros_like(flat)
     losses, watched = [], {}
     mapped = vmap(loss) if len(adam.rates) > 1 else alone(loss)
     with one_thread():
         for step in range(steps):
             if watch and every and step % every == 0:
-                watched[step] = watch(detached(params))
+                watched[step] = watch(_copied(params))
             value = mapped(params, batch(step))
             if not value.isfinite().any():
                 rates = ", ".join(f"{rate:g}" for rate in adam.rates.unique().tolist())
                 raise Refusal(f"training diverged at step {step} with learning rate {rates}; lower the rate.")
-            gradients = dict(zip(names, torch.autograd.grad(value.sum(), [params[n] for n in names]), strict=True))
+            gradients = torch.autograd.grad(value.sum(), list(params.values()))
             losses.append(value.detach())
-            _step(params, gradients, first, second, step, steps, adam)
+            _step(flat, torch.cat([g.reshape(len(g), -1) for g in gradients], 1), first, second, step, steps, adam)
         if watch:
-            watched[steps] = watch(detached(params))
-    return Trained(detached(params), torch.stack(losses), watched)
+            watched[steps] = watch(_copied(params))
+    return Trained(_copied(params), torch.stack(losses), watched)
 
 
-def detached(params: Params) -> Params:
-    return {name: value.detach() for name, value in params.items()}
+def _views(flat: Float[Tensor, "member number"], like: Params) -> Params:
+    """Leaves to differentiate by that lie in ``flat``: all parameters take a step as one tensor."""
+    parts = flat.split([value[0].numel() for value in like.values()], 1)
+    return {
+        name: part.view(value.shape).detach().requires_grad_()
+        for (name, value), part in zip(like.items(), parts, strict=True)
+    }
+
+
+def _copied(params: Params) -> Params:
+    """Parameters as they are now, whatever steps follow."""
+    return {name: value.detach().clone() for name, value in params.items()}
 
 
 @torch.no_grad()
-def _step(params: Params, gradients: Params, first: Params, second: Params, step: int, steps: int, adam: Adam) -> None:
+def _step(
+    flat: Float[Tensor, "member number"],
+    gradient: Float[Tensor, "member number"],
+    first: Float[Tensor, "member number"],
+    second: Float[Tensor, "member number"],
+    step: int,
+    steps: int,
+    adam: Adam,
+) -> None:
     beta1, beta2 = adam.betas
     fall = 0.5 * (1 + torch.cos(torch.tensor(torch.pi * step / steps))) if adam.decay else 1.0
-    scale = None
     if adam.clip is not None:
-        norm = sum(g.reshape(g.shape[0], -1).square().sum(1) for g in gradients.values()) ** 0.5  # [member]
-        scale = adam.clip / norm.clamp_min(adam.clip)
-    for name, value in params.items():
-        rest = (-1, *[1] * (value.ndim - 1))
-        gradient = gradients[name] if scale is None else gradients[name] * scale.view(rest)
-        first[name].lerp_(gradient, 1 - beta1)
-        second[name].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        mean = first[name] / (1 - beta1 ** (step + 1))
-        spread = (second[name] / (1 - beta2 ** (step + 1))).sqrt_().add_(adam.epsilon)
-        value -= (adam.rates.to(value.dtype) * fall).view(rest) * mean / spread
+        norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
+        gradient = gradient * (adam.clip / norm.clamp_min(adam.clip))
+    first.lerp_(gradient, 1 - beta1)
+    second.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+    mean = first / (1 - beta1 ** (step + 1))
+    spread = (second / (1 - beta2 ** (step + 1))).sqrt_().add_(adam.epsilon)
+    flat -= (adam.rates.to(flat.dtype) * fall)[:, None] * mean / spread
