@@ -152,17 +152,15 @@ def attention(
 
     Keys may be grouped (fewer key heads than heads); ``softcap`` is Gemma-2's c·tanh(s/c); ``s_aux`` holds GPT-OSS's
     sinks, one more score per head that takes weight and gives nothing. With a prefix on the tape, the scores over its
-    one copy stand in front of those over the own tokens; where every row sees all of it and nothing of the attention
-    is to be changed or looked into whole, they are never in memory (see attention.py), and no more are those over the
-    earlier chunks of a context that is being encoded. The mask covers the last keys (see `mask`). The softmax runs in
-    float32 or better, in float64 for a float64 model.
+    one copy stand in front of those over the own tokens. Where every row sees all of it they are never in memory, nor
+    are those over a context's earlier chunks while it is encoded (see `_behind`). The mask covers the last keys (see
+    `mask`). The softmax runs in float32 or better, in float64 for a float64 model.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     layer = int(module.layer_idx)  # type: ignore[arg-type]  # torch calls it a tensor or module
     prefix = tape.prefix.layers[layer] if tape is not None and tape.prefix is not None else None
     modification = tape.modification if tape is not None else None
-    behind = _behind(prefix, query, key, value, attention_mask, softcap, tape)
-    if behind is not None:
+    if (behind := _behind(prefix, query, key, value, attention_mask, softcap, tape)) is not None:
         kernel, prefix, key, value = behind
         own = scores_of(query, key, None, scaling)
         if tape is not None:

@@ -289,14 +289,12 @@ class Layout:
         """1 where an output entry of the fused projection is a key or a value, 0 where it is a query."""
         heads, groups = self.heads, self.key_heads
         size = int(getattr(self.config, "head_dim", None) or self.config.hidden_size // heads)
-        if form == "thirds":  # [q of all heads, k of all heads, v of all heads]
-            pattern = [0] * heads + [1] * heads + [1] * heads
-        elif form == "heads":  # head by head: [q, k, v]
+        if form == "heads":  # head by head: [q, k, v]
             pattern = [0, 1, 1] * heads
         elif form == "groups":  # key group by key group: [its queries, k, v]
             pattern = ([0] * (heads // groups) + [1, 1]) * groups
         elif form == "quarters":  # four times [q, v, k] of a quarter of the heads (CodeGen's four cores)
             pattern = ([0] * (heads // 4) + [1] * (heads // 2)) * 4
-        else:  # [q of all heads, k of all groups, v of all groups]
+        else:  # thirds, stacked: [q of all heads, k of all groups, v of all groups]
             pattern = [0] * heads + [1] * (2 * groups)
         return torch.tensor(pattern).repeat_interleave(size)
