@@ -8,7 +8,7 @@ import pytest
 
 from iclgd.claims.claim import CLAIMS
 from iclgd.claims.expect import Above, AtMost, Finding, Judgement
-from iclgd.claims.kept import changed, kept, models_of, record_of
+from iclgd.claims.kept import changed, judgement_of, kept, models_of, record_of
 from iclgd.claims.ledger import Row
 
 ABOVE = Above(0.0)
@@ -44,6 +44,14 @@ def test_of_an_identity_only_the_verdict_counts():
 
 def test_what_is_nothing_but_rounding_does_not_count():
     assert changed(row(3e-7), record_of(row(1e-7)), True) == ""
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_kept_verdict_is_what_its_findings_give(name):
+    for model in models_of(CLAIMS[name]) or [""]:
+        record = kept(CLAIMS[name], model)
+        assert record is not None
+        assert CLAIMS[name].expect.of(judgement_of(record).findings).verdict == record["verdict"]
 
 
 def test_without_a_kept_verdict_nothing_has_changed():

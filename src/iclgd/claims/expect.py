@@ -3,6 +3,10 @@
 A sample is one number a seed, or an estimate that brings its own interval. Where chance enters, the 95% interval of the
 mean decides (Student's t over seeds, inside the quantity's bounds): all of it where the sentence wants it, all of it
 elsewhere, or undecided. An identity has no chance in it: there each seed by itself has to be where it should.
+
+A verdict that all cases share needs no correction: it is wrong only where the last of them is. One that some case of
+several decides ("fails in any", "depends") could be the luck of that case, so it is judged by intervals as wide as
+Bonferroni asks for, among as many cases as could have had the luck.
 """
 
 import math
@@ -13,6 +17,9 @@ from typing import Any, Literal
 Verdict = Literal["holds", "fails", "depends", "undecided"]
 Sample = Any  # numbers, one a seed, or what has mean, low and high
 Bounds = tuple[float, float]
+MISS = 0.05  # how often an interval leaves the truth out
+STRADDLES = "the interval straddles the limit"
+BY_LUCK = "among so many cases one is elsewhere by luck"
 
 
 @dataclass(frozen=True)
@@ -51,8 +58,16 @@ class Region:
     def judge(self, found: Sample | Mapping[str, Sample], bounds: Bounds | None = None) -> Judgement:
         """A mapping is judged case by case: the sentence holds in all, fails in all, or depends on the case."""
         cases = found if isinstance(found, Mapping) else {"": found}
-        findings = {name: self.one(sample, bounds) for name, sample in cases.items()}
-        return Judgement(_over_cases(findings), findings, _first_reason(findings))
+        return self.of({name: self.one(sample, bounds) for name, sample in cases.items()})
+
+    def of(self, findings: Mapping[str, Finding]) -> Judgement:
+        alone = {one.verdict for one in findings.values()}
+        surely = {self.among(len(findings), one) for one in findings.values()}
+        if len(alone) == 1:
+            return Judgement(alone.pop(), findings, _first_reason(findings))
+        if {"holds", "fails"} <= surely:
+            return Judgement("depends", findings, _first_reason(findings))
+        return Judgement("undecided", findings, _first_reason(findings) or BY_LUCK)
 
     def one(self, sample: Sample, bounds: Bounds | None = None) -> Finding:
         return self._each(sample) if self.each else self._mean(sample, bounds)
@@ -80,22 +95,32 @@ class Region:
             return Finding(value, low, high, count, "undecided", "no seed gave a number")
         if not math.isfinite(low) or not math.isfinite(high):
             return Finding(value, low, high, count, "undecided", "one seed has no interval")
+        verdict = self._where(low, high)
+        return Finding(value, low, high, count, verdict, "" if verdict != "undecided" else STRADDLES)
+
+    def _where(self, low: float, high: float) -> Verdict:
         if self.least <= low and high <= self.most:
-            return Finding(value, low, high, count, "holds")
-        if high < self.least or low > self.most:
-            return Finding(value, low, high, count, "fails")
-        return Finding(value, low, high, count, "undecided", "the interval straddles the limit")
+            return "holds"
+        return "fails" if high < self.least or low > self.most else "undecided"
+
+    def among(self, cases: int, found: Finding) -> Verdict:
+        """A finding's verdict where it is one of several by which a sentence could be decided.
+
+        Its interval is widened as Student's t is from .05 to .05 / cases, with one degree of freedom less than it is
+        over. Where queries add to what draws know, that is wider than need be.
+        """
+        if self.each or cases < 2 or found.verdict == "undecided":
+            return found.verdict
+        from scipy.special import stdtrit
+
+        freedom = max(found.count - 1, 1)
+        wider = float(stdtrit(freedom, MISS / 2 / cases) / stdtrit(freedom, MISS / 2))
+        reach = wider * max(found.value - found.low, found.high - found.value)
+        return self._where(found.value - reach, found.value + reach)
 
 
 def _undecided(values: Sequence[float], reason: str) -> Finding:
     return Finding(values[0] if values else math.nan, math.nan, math.nan, len(values), "undecided", reason)
-
-
-def _over_cases(findings: Mapping[str, Finding]) -> Verdict:
-    verdicts = {finding.verdict for finding in findings.values()}
-    if len(verdicts) == 1:
-        return verdicts.pop()
-    return "depends" if {"holds", "fails"} <= verdicts else "undecided"
 
 
 def _first_reason(findings: Mapping[str, Finding]) -> str:
@@ -164,10 +189,15 @@ class Ordered:
         return " < ".join(self.names)
 
     def judge(self, found: Mapping[str, Sample], bounds: Bounds | None = None) -> Judgement:
-        above = Region(math.nextafter(0.0, 1.0), math.inf, "> 0", self.each)
         pairs = zip(self.names, self.names[1:], strict=False)
-        steps = {f"{b} − {a}": above.one(_less(found[b], found[a])) for a, b in pairs}
-        return Judgement(_all(steps.values()), steps, _first_reason(steps))
+        return self.of({f"{b} − {a}": self._above.one(_less(found[b], found[a])) for a, b in pairs})
+
+    def of(self, findings: Mapping[str, Finding]) -> Judgement:
+        return _all(dict.fromkeys(findings, self._above), findings)
+
+    @property
+    def _above(self) -> Region:
+        return Region(math.nextafter(0.0, 1.0), math.inf, "> 0", self.each)
 
 
 def _less(one: Iterable[float], two: Iterable[float]) -> list[float]:
@@ -176,7 +206,7 @@ def _less(one: Iterable[float], two: Iterable[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Signs:
-    """At least ``enough`` of the named quantities above 0, each by its own interval."""
+    """At least ``enough`` of the named quantities above 0."""
 
     enough: int
 
@@ -184,14 +214,16 @@ class Signs:
         return f"> 0 in {self.enough} or more"
 
     def judge(self, found: Mapping[str, Sample], bounds: Bounds | None = None) -> Judgement:
-        findings = {name: Above(0).one(sample, bounds) for name, sample in found.items()}
-        surely = [one.verdict for one in findings.values()]
-        verdict: Verdict = "undecided"
-        if surely.count("holds") >= self.enough:
-            verdict = "holds"
-        elif len(surely) - surely.count("fails") < self.enough:
-            verdict = "fails"
-        return Judgement(verdict, findings, _first_reason(findings) if verdict == "undecided" else "")
+        return self.of({name: Above(0).one(sample, bounds) for name, sample in found.items()})
+
+    def of(self, findings: Mapping[str, Finding]) -> Judgement:
+        """At the edge of the sentence ``enough − 1`` are above 0, and any of the others could seem so by luck."""
+        others = len(findings) - self.enough + 1
+        above = [Above(0).among(others, one) for one in findings.values()].count("holds")
+        below = [Above(0).among(self.enough, one) for one in findings.values()].count("fails")
+        if above >= self.enough or below >= others:
+            return Judgement("holds" if above >= self.enough else "fails", findings)
+        return Judgement("undecided", findings, _first_reason(findings) or BY_LUCK)
 
 
 @dataclass(frozen=True)
@@ -204,15 +236,21 @@ class Together:
         return ", ".join(f"{name} {region}" for name, region in self.parts.items())
 
     def judge(self, found: Mapping[str, Sample], bounds: Bounds | None = None) -> Judgement:
-        findings = {name: region.one(found[name], bounds) for name, region in self.parts.items()}
-        return Judgement(_all(findings.values()), findings, _first_reason(findings))
+        return self.of({name: region.one(found[name], bounds) for name, region in self.parts.items()})
+
+    def of(self, findings: Mapping[str, Finding]) -> Judgement:
+        return _all(self.parts, findings)
 
 
-def _all(findings: Iterable[Finding]) -> Verdict:
-    verdicts = [finding.verdict for finding in findings]
-    if "fails" in verdicts:
-        return "fails"
-    return "holds" if set(verdicts) == {"holds"} else "undecided"
+def _all(regions: Mapping[str, Region], findings: Mapping[str, Finding]) -> Judgement:
+    """Holds where every part does; fails where one does, of as many as chance enters."""
+    chance = sum(not regions[name].each for name in findings)
+    surely = [regions[name].among(chance, one) for name, one in findings.items()]
+    if all(one.verdict == "holds" for one in findings.values()):
+        return Judgement("holds", findings)
+    if "fails" in surely:
+        return Judgement("fails", findings, _first_reason(findings))
+    return Judgement("undecided", findings, _first_reason(findings) or BY_LUCK)
 
 
 Expectation = Region | Ordered | Signs | Together

@@ -189,14 +189,13 @@ STANDS = (
     ),
     Stand(
         "depends",
-        "Whether demonstrations raise SmolLM2's accuracy: on calibration. Gemma's raw accuracy is undecided.",
-        "brown2020.icl-improves",
+        "Whether trained negative samples gain: on the task.",
+        "ren2024.panel-right-all",
     ),
     Stand(
-        "depends",
-        "Whether trained negative samples gain, and more than centring: on the task; where labels have mean zero "
-        "centring gains more, elsewhere it ruins the layer.",
-        "ren2024.panel-right-all ren2024.negatives-not-centring",
+        "open",
+        "Do demonstrations raise accuracy, raw and calibrated? They lower SmolLM2's raw one.",
+        "brown2020.icl-improves",
     ),
     Stand(
         "open",
@@ -254,9 +253,9 @@ STANDS = (
     ),
     Stand(
         "open",
-        "Does augmented attention gain over plain, and the best modified softmax layer over a preconditioned step, on "
-        "every task? Do negative samples help a pretrained model?",
-        "ren2024.panel-centre ren2024.beats-one-gd-step ren2024.pretrained-negatives",
+        "Does augmented attention gain over plain, the best modified softmax layer over a preconditioned step, do "
+        "negative samples over centring, on every task? Do they help a pretrained model?",
+        "ren2024.panel-centre ren2024.beats-one-gd-step ren2024.negatives-not-centring ren2024.pretrained-negatives",
     ),
     Stand(
         "open",
