@@ -12,6 +12,7 @@ from iclgd.results import Result, array
 from iclgd.study import Study
 
 AXES = ("demonstrations", "layer", "head")
+FLAT = "with the best split of each head (keys so short that the kernel is the same between any two)"
 
 
 def study(counts: tuple[int, ...] = (1, 2), **changes: object) -> Study:
@@ -38,7 +39,7 @@ def study(counts: tuple[int, ...] = (1, 2), **changes: object) -> Study:
 def test_the_answer_says_how_far_the_bound_is_from_the_gap_and_where_both_go() -> None:
     """Of the four heads at 2 demonstrations the ratio is 10⁴ in two and 10³ in two: 10^3.5 in the middle."""
     assert page(study()).answer == (
-        "The bound is never exceeded; with the best split of each head it is 3.16e+03 times the measured gap in the "
+        f"The bound is never exceeded; {FLAT} it is 3.16e+03 times the measured gap in the "
         "median head at 2 demonstrations and grows from 100 at 1 to 1e+03, while the gap falls from 1 to .316."
     )
 
@@ -56,9 +57,16 @@ def test_a_bound_that_falls_is_said_to_fall() -> None:
 
 def test_one_number_of_demonstrations_has_no_direction() -> None:
     assert page(study(counts=(1,))).answer == (
-        "The bound is never exceeded; with the best split of each head it is 100 times the measured gap in the median "
-        "head at 1 demonstration."
+        f"The bound is never exceeded; {FLAT} it is 100 times the measured gap in the median head at 1 demonstration."
     )
+
+
+def test_what_turns_on_the_way_is_not_said_to_fall_and_a_split_that_ends_finite_makes_no_kernel_flat() -> None:
+    planted = {"tokens": (20, 40, 80), "split": (np.inf, 1, 1), "bound": (3, 2, 1), "gap": (-1, 0, -2)}
+    turning = {(split, name): [[v, v] for v in row] for split in ("own", "best") for name, row in planted.items()}
+    answer = page(study(counts=(1, 2, 4), values=turning)).answer
+    assert "falls from 1e+03 at 1 to 10, while the gap goes from .1 to .01" in answer
+    assert FLAT not in answer
 
 
 def test_tables_have_medians_by_split() -> None:

@@ -158,10 +158,12 @@ def answer(sweep: Sweep) -> str:
         if not sweep.above
         else f"The measured gap is above the bound in {sweep.above} of {sweep.cases} cases"
     )
+    split = sweep.quantile("best", "split")[-1]
+    flat = " (keys so short that the kernel is the same between any two)" if math.isinf(split) else ""
     ratio = np.nanmedian((sweep.values["best", "bound"] - sweep.values["best", "gap"])[:, -1])
     more = f" and {_moves(bound)} from {power(bound[0])} at {sweep.counts[0]}" if len(bound) > 1 else ""
     return (
-        f"{held}; with the best split of each head it is {power(float(ratio))} times the measured gap in the median "
+        f"{held}; with the best split of each head{flat} it is {power(float(ratio))} times the measured gap in the median "
         f"head at {counted(sweep.counts[-1], 'demonstration')}{more}{f' to {power(bound[-1])}' if more else ''}"
         f"{f', while the gap {_moves(gap)} from {power(gap[0])} to {power(gap[-1])}' if more else ''}."
     )
@@ -173,7 +175,9 @@ def _method(row: np.ndarray) -> Any:
 
 
 def _moves(log10: Sequence[float]) -> str:
-    return "grows" if log10[-1] > log10[0] else "falls"
+    """What a median does as demonstrations are added; where it turns on the way, only its ends are told."""
+    steps = np.diff(log10)
+    return "grows" if (steps > 0).all() else "falls" if (steps < 0).all() else "goes"
 
 
 @styled
