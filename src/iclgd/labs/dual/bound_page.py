@@ -163,8 +163,8 @@ def answer(sweep: Sweep) -> str:
     ratio = np.nanmedian((sweep.values["best", "bound"] - sweep.values["best", "gap"])[:, -1])
     more = f" and {_moves(bound)} from {power(bound[0])} at {sweep.counts[0]}" if len(bound) > 1 else ""
     return (
-        f"{held}; with the best split of each head{flat} it is {power(float(ratio))} times the measured gap in the median "
-        f"head at {counted(sweep.counts[-1], 'demonstration')}{more}{f' to {power(bound[-1])}' if more else ''}"
+        f"{held}; with the best split of each head{flat} it is {power(float(ratio))} times the measured gap in the "
+        f"median head at {counted(sweep.counts[-1], 'demonstration')}{more}{f' to {power(bound[-1])}' if more else ''}"
         f"{f', while the gap {_moves(gap)} from {power(gap[0])} to {power(gap[-1])}' if more else ''}."
     )
 
