@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from iclgd.labs.compare.family import family
 from iclgd.labs.compare.spec import CONSTANT
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.sweeps import size_of
 from iclgd.labs.compare.tables import Tables
 from iclgd.labs.compare.view import number
 from iclgd.metrics import OWN
-from iclgd.metrics.differences import Difference, holm
 from iclgd.report.numbers import Number, Size
 from iclgd.report.numbers import number as plain
 from iclgd.report.page import Entry, Table
@@ -73,47 +73,12 @@ class Evidence(Tables):
 
     def differences(self, tasks: Sequence[str], metric: str) -> Table:
         """Every difference that a sentence may rely on: its interval, its p-value corrected for all of them (Holm)."""
-        named = self._compared(metric)
-        found = {name: self.comparison.difference(tasks, self.position, *pair) for name, pair in named.items()}
-        known: dict[str, Difference] = {name: one for name, one in found.items() if one is not None}
         rows: list[list[Entry]] = []
-        for name, one in zip(known, holm(list(known.values())), strict=True):
-            layers = self.comparison.layers_apart(tasks, self.position, *named[name])
+        for row in family(self.comparison, tasks, self.position, metric):
+            layers = self.comparison.layers_apart(tasks, self.position, *row.pair)
             counted = f"{layers.up} up, {layers.down} down of {layers.of}" if layers.of else ""
-            rows.append([name, number(one.estimate), _p(one.corrected), one.verdict, counted])
+            rows.append([row.name, number(row.found.estimate), _p(row.found.corrected), row.found.verdict, counted])
         return Table(["", self.comparison.metrics[metric].title, "p (Holm)", "first is", "layers"], rows)
-
-    def _compared(self, metric: str) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-        """Trained − untrained, learner − each null, one learner − another, icl − zero-shot: what is paired."""
-        base, spec = {"init": self.first, "metric": metric}, self.comparison.spec
-        if metric in self.accuracies:
-            who = ["icl", *(choice.label for choice in self.learners)]
-            pairs = {f"{one} − zero-shot": ({**base, "learner": one}, {**base, "learner": "zero-shot"}) for one in who}
-            wrong = {"null": "wrong-labels"}
-            return pairs | {
-                f"{name}: right − wrong labels": ({**base, "learner": name}, {**base, "learner": name, **wrong})
-                for name in who
-            }
-        found: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
-        for choice in self.learners:
-            own = {**base, "learner": choice.label}
-            found |= {f"{choice.label} − {title}": (own, {**own, "null": null}) for null, title in self.nulls.items()}
-            untrained = {} if self.comparison.metrics[metric].contrast else dict.fromkeys(spec.init[1:])
-            found |= {f"{choice.label}: {self.first} − {init}": (own, {**own, "init": init}) for init in untrained}
-        if metric in self.likeness_of_answers:
-            found |= self._answered(base)
-        for a, b in spec.pairs:
-            found[f"{b.label} − {a.label}"] = ({**base, "learner": b.label}, {**base, "learner": a.label})
-        return found
-
-    def _answered(self, base: dict[str, str]) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-        """Learners against one answer for all queries, and each kind of them against the first."""
-        one = {**base, "learner": CONSTANT}
-        found = {f"{c.label} − {CONSTANT}": ({**base, "learner": c.label}, one) for c in self.learners}
-        if spoken := spoken_of(self.comparison):
-            first, *rest = ({**base, "learner": choice.label} for choice in spoken)
-            found |= {f"{other['learner']} − {first['learner']}": (other, first) for other in rest}
-        return found
 
     # the part that labels make
 

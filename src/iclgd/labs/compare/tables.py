@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.family import nulls
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.view import Comparison, number
 from iclgd.metrics.compared import Metric
 from iclgd.metrics.differences import Difference
 from iclgd.metrics.estimates import Estimate
-from iclgd.nulls import NULLS
 from iclgd.report.numbers import Number
 from iclgd.report.numbers import number as plain
 from iclgd.report.page import Entry, Table
@@ -51,13 +51,8 @@ class Tables:
 
     @property
     def nulls(self) -> dict[str, str]:
-        """Of every null that was run, its label and its title with the options that are not the default."""
-        known = {choice.label: choice for choice in self.comparison.spec.nulls}
-        return {
-            label: _with_options(NULLS[choice.name].title or choice.kind, label.removeprefix(choice.kind))
-            for label, choice in known.items()
-            if label in self.comparison.known("null")
-        }
+        """Of every null that was run, its label and its title."""
+        return nulls(self.comparison)
 
     def kinds(self) -> dict[str, list[Choice]]:
         """The learners, each at all of its rates."""
@@ -183,10 +178,6 @@ class Tables:
                     mean = Number(sum(known) / len(known))
                     rows.append([f"{learner}: {title}", *(number(e) for e in found), mean])
         return Table(["", *self.comparison.spec.task_titles.values(), "mean"], rows)
-
-
-def _with_options(title: str, options: str) -> str:
-    return f"{title} ({options.strip()})" if options else title
 
 
 def _spread(estimate: Estimate) -> Entry:

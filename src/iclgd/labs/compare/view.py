@@ -1,8 +1,9 @@
 """The cells of a comparison brought together: values over tasks, seeds, queries and layers; estimates, differences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from iclgd.study import Study
 Values = np.ndarray  # (task, seed, query, layer) or (task, seed, query), nan where there is nothing
 PLACE = ("init", "task", "learner", "versus", "metric", "quantity", "null", "floor")
 Labels = Mapping[str, str]
+Made = TypeVar("Made")
 
 
 def number(found: Estimate, digits: int = 3) -> Number:
@@ -75,6 +77,17 @@ class Comparison:
             name: [str(value) for value in dict.fromkeys(column) if value is not None]
             for name, column in zip(PLACE, columns, strict=True)
         }
+
+    @cached_property
+    def _shared(self) -> dict[Hashable, Any]:
+        return {}
+
+    def shared(self, what: Hashable, make: Callable[[], Made]) -> Made:
+        """What several parts of a page rest on, made once."""
+        if what not in self._shared:
+            self._shared[what] = make()
+        found: Made = self._shared[what]
+        return found
 
     def known(self, name: str) -> list[str]:
         """Every value that a label has in the study, in order."""
