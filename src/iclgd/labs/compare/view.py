@@ -10,7 +10,15 @@ import numpy as np
 from iclgd.labs.compare.spec import WHOLE, CompareSpec
 from iclgd.metrics import METRICS
 from iclgd.metrics.compared import Metric
-from iclgd.metrics.differences import Count, Difference, benjamini_hochberg, count, differences, recall_over_base
+from iclgd.metrics.differences import (
+    Count,
+    Difference,
+    benjamini_hochberg,
+    bounds_apart,
+    count,
+    differences,
+    recall_over_base,
+)
 from iclgd.metrics.estimates import Bounds, Estimate, estimates, intervals, shares
 from iclgd.metrics.margins import over_draws
 from iclgd.nulls import NULLS
@@ -241,7 +249,7 @@ class Comparison:
     def _apart(self, labels: Labels) -> Bounds | None:
         """The bounds of a difference of two numbers that have bounds."""
         bounds = self.bounds(labels)
-        return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+        return None if bounds is None else bounds_apart(bounds)
 
     def recall(self, init: str, tasks: Sequence[str], learner: str) -> tuple[tuple[int, ...], Difference]:
         """Rec2FTP's four counts, added up over seeds and tasks, and how far the recall is above its base rate."""
