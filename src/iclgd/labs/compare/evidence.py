@@ -5,17 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from iclgd.labs.compare.family import family
+from iclgd.labs.compare.far import ALIKE, SIZES, draws, how_far
 from iclgd.labs.compare.spec import CONSTANT
 from iclgd.labs.compare.spoken import spoken_of
-from iclgd.labs.compare.sweeps import size_of
 from iclgd.labs.compare.tables import Tables
 from iclgd.labs.compare.view import number
 from iclgd.metrics import OWN
 from iclgd.report.numbers import Number, Size
 from iclgd.report.numbers import number as plain
 from iclgd.report.page import Entry, Table
-
-SIZES = ("loss", "weight change")
 
 
 class Evidence(Tables):
@@ -34,12 +32,9 @@ class Evidence(Tables):
         """Prompted learners, what else stands in their place, learners, and below each its nulls."""
 
         def row(title: str, **labels: str) -> list[Entry]:
-            found = [
-                self.comparison.estimate(tasks, self.position, **{"init": self.first, **labels}, metric=name)
-                for name in shown
-            ]
-            digits = [2 if self.comparison.metrics[name].by == "query" else 3 for name in shown]
-            return [title, *(number(e, d) if e.mean == e.mean else "" for e, d in zip(found, digits, strict=True))]
+            digits = {name: 2 if self.comparison.metrics[name].by == "query" else 3 for name in shown}
+            place = {"init": self.first, **labels}
+            return [title, *(self._over(tasks, {**place, "metric": name}, digits[name], "") for name in shown)]
 
         rows = [row(name, learner=name) for name in ("zero-shot", "icl", *more)]
         gone = {c: sum(self.comparison.diverged(self.first, task, c.label) for task in tasks) for c in self.learners}
@@ -88,10 +83,11 @@ class Evidence(Tables):
         header = ["", "right labels", "wrong labels", "labels' share", *(m.title for m in contrasts.values())]
         rows: list[list[Entry]] = [["icl", *self._label_cells(tasks, "icl"), *[""] * len(contrasts)]]
         for choice in self.learners:
-            found = [self._contrast(tasks, choice.label, name) for name in contrasts]
+            own = {"init": self.first, "learner": choice.label}
+            found = [self._over(tasks, {**own, "metric": name}, nothing="") for name in contrasts]
             rows.append([choice.label, *self._label_cells(tasks, choice.label), *found])
             for null, title in self.nulls.items():
-                beside = [self._contrast(tasks, choice.label, name, null=null) for name in contrasts]
+                beside = [self._null_contrast(tasks, choice.label, name, null) for name in contrasts]
                 if any(cell != "" for cell in beside):
                     rows.append([f"  {title}{self._of_tasks(tasks, choice.label, null)}", "", "", "", *beside])
         return Table(header, rows)
@@ -104,34 +100,34 @@ class Evidence(Tables):
         return f", {len(some)} of {len(tasks)} tasks" if len(some) < len(tasks) else ""
 
     def _label_cells(self, tasks: Sequence[str], learner: str) -> list[Entry]:
-        labels = {"init": self.first, "learner": learner}
-        found = [
-            self.comparison.estimate(tasks, None, metric="accuracy", **labels),
-            self.comparison.estimate(tasks, None, metric="accuracy", null="wrong-labels", **labels),
-            self.comparison.estimate(tasks, self.position, metric="label-share", **labels),
-        ]
-        return [number(e, 2) if e.mean == e.mean else "n/a" for e in found]
+        right = {"init": self.first, "learner": learner, "metric": "accuracy"}
+        found = (right, {**right, "null": "wrong-labels"}, {**right, "metric": "label-share"})
+        return [self._over(tasks, labels, 2) for labels in found]
 
-    def _contrast(self, tasks: Sequence[str], learner: str, name: str, **more: str) -> Entry:
-        labels = {"init": self.first, "learner": learner, "metric": name, **more}
+    def _null_contrast(self, tasks: Sequence[str], learner: str, name: str, null: str) -> Entry:
+        labels = {"init": self.first, "learner": learner, "metric": name, "null": null}
         found = self.comparison.estimate(tasks, self.position, **labels)
         return number(found) if found.mean == found.mean else ""
 
     def training(self, tasks: Sequence[str]) -> Table:
         """How far training went: loss, size of the weight change, how alike it is with wrong labels."""
         rows: list[list[Entry]] = []
+        of = len(self.comparison.spec.seeds) * len(tasks)
         for choice in self.learners:
-            cosines = [
-                np.nanmean(one.values)
-                for task in tasks
-                for one in self.comparison.arrays(
-                    init=self.first, task=task, learner=choice.label, quantity="weight change, right and wrong labels"
-                ).values()
-            ]
-            alike = Number(float(np.mean(cosines))) if cosines else "n/a"
-            sizes = [Size(size_of(self.comparison, choice.label, quantity), digits=3) for quantity in SIZES]
-            rows.append([choice.label, *sizes, alike])
+            lost = sum(self.comparison.diverged(self.first, task, choice.label) for task in tasks)
+            title = f"{choice.label}, {lost} of {of} draws diverged" if lost else choice.label
+            cells = [self._how_far(tasks, choice.label, quantity, of - lost) for quantity in (*SIZES, ALIKE)]
+            rows.append([title, *cells])
         return Table(["", "loss, last demonstrations", "‖ΔW‖", "cos ΔW, right and wrong labels"], rows)
+
+    def _how_far(self, tasks: Sequence[str], learner: str, quantity: str, of: int) -> Entry:
+        """With the number of draws that it is known of, where that is not all that did not diverge."""
+        values = draws(self.comparison, tasks, learner, quantity)
+        found, known = how_far(values, quantity), int(np.isfinite(values).sum())
+        if not known:
+            return "n/a"
+        kind = Number if quantity == ALIKE else Size
+        return kind(found.mean, found.low, found.high, 3, "" if known == of else f"{known} of {of} draws")
 
 
 def _p(value: float) -> str:

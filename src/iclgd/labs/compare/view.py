@@ -102,17 +102,21 @@ class Comparison:
         return self._known[name]
 
     @cached_property
-    def _diverged(self) -> dict[tuple[object, ...], int]:
-        found: dict[tuple[object, ...], int] = {}
+    def _diverged(self) -> dict[tuple[object, ...], set[int]]:
+        found: dict[tuple[object, ...], set[int]] = {}
         for cell, result in self.study.found():
             if result.facts.get("diverged"):
                 place = tuple(cell.labels.get(name) for name in ("init", "task", "learner"))
-                found[place] = found.get(place, 0) + 1
+                found.setdefault(place, set()).add(int(str(cell.labels["seed"])))
         return found
 
+    def lost(self, init: str, task: str, learner: str) -> set[int]:
+        """The seeds in which a learner's training diverged."""
+        return self._diverged.get((init, task, learner), set())
+
     def diverged(self, init: str, task: str, learner: str) -> int:
-        """In how many seeds a learner's training diverged."""
-        return self._diverged.get((init, task, learner), 0)
+        """In how many seeds it did."""
+        return len(self.lost(init, task, learner))
 
     @property
     def balanced(self) -> bool:
