@@ -12,6 +12,8 @@ from iclgd.lab import Cell
 from iclgd.labs.compare import family as module
 from iclgd.labs.compare.answer import answer, found
 from iclgd.labs.compare.evidence import Evidence
+from iclgd.labs.compare.nearer import METRIC, nearer
+from iclgd.labs.compare.spec import CONSTANT, WHOLE
 from iclgd.results import array
 
 SEVERAL = {**FIELDS, "learners": "gd,lcgd", "nulls": "other-query"}
@@ -77,6 +79,37 @@ def test_an_answer_is_corrected_for_all_rows_of_the_tables_that_it_rests_on_each
     assert "SimAOU of whole updates is not shown above its nearest rival" in said
     names = ("contrast-AOU", "accuracy", "SimAOU")
     assert families == [len(tables.differences(["sentiment"], name).rows) for name in names] == [3, 6, 7]
+
+
+def missed(cell: Cell, random: np.random.Generator):
+    """Learners miss less than one answer for all queries, and than on random weights, with p = .02; than others surely.
+
+    So two differences of one table are hard to tell, and five of the other.
+    """
+    level = 0.06 + 0.1 * int(cell.labels["seed"])
+
+    def at(value: float, **labels: str):
+        return array(np.full(QUERIES, value), "query", metric=METRIC, **labels)
+
+    if "versus" in cell.labels:
+        return []
+    if "learner" in cell.labels:
+        trained = cell.labels["init"] == "trained"
+        return [at(2 - level), at(9 - level, null="wrong-labels")] if trained else [at(2.0)]
+    whole = array(np.ones(QUERIES), "query", quantity=WHOLE.format(METRIC), learner="icl")
+    return [whole, at(2.0, learner=CONSTANT), at(9.0, learner="zero-shot")]
+
+
+def test_of_a_single_task_who_is_nearer_is_said_as_the_table_of_differences_has_it():
+    fields = {**SEVERAL, "nulls": "wrong-labels", "metrics": METRIC}
+    alone, several = (Evidence(planted(missed, **fields, task=task), "prompt") for task in ("kinds", "kinds,sentiment"))
+    verdicts = {row[0]: row[3] for row in alone.differences(["kinds"], METRIC).rows}
+    assert verdicts[f"gd 0.001 − {CONSTANT}"] == "undecided"
+    assert verdicts["gd 0.001 − trained on wrong labels"] == "below"
+    surely = "doing nothing, trained on wrong labels"
+    assert [row[2] for row in nearer(alone).rows] == [surely] * 2
+    every = f"doing nothing, {CONSTANT}, trained on wrong labels"
+    assert [row[2] for row in nearer(several).rows] == [every] * 4  # the table there is of both tasks together
 
 
 def test_an_answer_without_accuracies_says_nothing_of_learning_labels():
