@@ -22,6 +22,8 @@ from iclgd.errors import Refusal
 from iclgd.registry import Registry, absolute_name, suggest
 from iclgd.spec import parts
 
+OR_NONE = "or none"  # beside the registry of a field
+
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
@@ -170,8 +172,11 @@ def one_of(registry: Registry[Any]) -> Any:
     ]
 
 
-def some_of(registry: Registry[Any], usual: Iterable[str]) -> Any:
-    """The type of a field that holds several, without repeats; `default` stands for the usual ones, `none` for none."""
+def some_of(registry: Registry[Any], usual: Iterable[str], or_none: bool = False) -> Any:
+    """The type of a field that holds several, without repeats; `default` stands for the usual ones, `none` for none.
+
+    With ``or_none`` none of them is a usual wish, and the command line has a flag for it.
+    """
     usual = tuple(usual)
 
     def parse(given: Any) -> Any:
@@ -193,6 +198,7 @@ def some_of(registry: Registry[Any], usual: Iterable[str]) -> Any:
         BeforeValidator(parse),
         PlainSerializer(lambda chosen, info: [choice.plain(info) for choice in chosen]),
         registry,
+        *([OR_NONE] if or_none else []),
     ]
 
 

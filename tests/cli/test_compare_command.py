@@ -7,10 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
 import iclgd
+from iclgd.cli.lab import command, registries
+from iclgd.lab import LABS
+from iclgd.nulls import NULLS
 from little import little_model, little_task
 from said import refused, run
 
@@ -138,3 +142,25 @@ def test_data_that_changed_is_another_cell(place, capsys, tmp_path):
     finally:
         data.write_text(before)
     assert set(cells).isdisjoint(others)
+
+
+def test_no_nulls_leaves_out_all_of_them(place, capsys):
+    """Nulls that stand before it count no more."""
+    code, said, _ = run(capsys, *args(place, place / "bare", "--no-nulls", "--learners", "gd", "--json"))
+    assert code == 0
+    assert json.loads(said)["spec"]["nulls"] == []
+    assert iclgd.open(place / "bare").arrays(null="random") == []
+
+
+def test_every_lab_with_nulls_has_a_flag_for_none_of_them_and_of_two_wishes_the_last_counts():
+    for name in LABS:
+        made, fields = command(name), LABS[name].spec.model_fields
+        known = {field for field, info in fields.items() if NULLS in list(registries(info.metadata))}
+        flags = {word for one in made.params for word in one.opts if word.startswith("--no-")}
+        assert flags == {f"--no-{field}" for field in known}
+    parsed = [
+        command("compare").make_context("compare", given).params["nulls"]
+        for given in ([], ["--no-nulls"], ["--nulls", "random", "--no-nulls"], ["--no-nulls", "--nulls", "random"])
+    ]
+    assert parsed == [None, "none", "none", "random"]
+    assert "--no-nulls" in command("compare").get_help(click.Context(command("compare")))

@@ -192,6 +192,24 @@ def test_recall_leaves_out_unknown_answers_and_tasks_in_which_training_corrected
     assert nothing.estimate.kind == "none"
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_no_limit_of_recall_over_its_base_rate_leaves_what_a_difference_of_shares_can_be(turned):
+    """Two draws of eight queries: reading corrects what training does, once two more; turned, it corrects the others.
+
+    The effect of one answer is beyond 1, which is no reason to refuse it.
+    """
+    zero, tuned = np.zeros((2, 8)), np.tile([1.0, 1, 1, 0, 0, 0, 0, 0], (2, 1))
+    icl = np.array([[1.0, 1, 1, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0, 0, 0]])
+    icl = 1 - icl if turned else icl
+    effects = recall_effects(np.stack([zero, icl, tuned], axis=-1))
+    assert np.abs(effects).max() > 1
+    free, found = difference(effects, np.zeros_like(effects)), recall_over_base(zero, icl, tuned)
+    assert max(-free.estimate.low, free.estimate.high) > 1.5
+    limits = (-1, free.estimate.high) if turned else (free.estimate.low, 1)
+    assert (found.estimate.low, found.estimate.high) == limits
+    assert (found.estimate.mean, found.p) == (free.estimate.mean, free.p)
+
+
 def test_a_seed_with_nothing_to_correct_takes_no_part_in_the_recall():
     zero, icl, tuned = [[0, 0, 0, 1], [1, 1, 1, 1]], [[1, 1, 0, 0], [0, 1, 1, 1]], [[1, 0, 0, 1], [1, 0, 1, 1]]
     effects = recall_effects(np.stack([zero, icl, tuned], axis=-1).astype(float))

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from iclgd.choices import OR_NONE
 from iclgd.cli.completion import of_field
 from iclgd.cli.early import check_files, check_places
 from iclgd.cli.examples import epilog
@@ -73,7 +74,8 @@ def _frame(lab: Lab) -> list[click.Option]:
 
 def options_of(spec: type[BaseModel], leave_out: Sequence[str] = ()) -> list[click.Parameter]:
     """The fields of a spec as options."""
-    return [_option(name, info) for name, info in spec.model_fields.items() if name not in leave_out]
+    fields = {name: info for name, info in spec.model_fields.items() if name not in leave_out}
+    return [one for name, info in fields.items() for one in (_option(name, info), *_without(name, info))]
 
 
 def _option(name: str, field: FieldInfo) -> click.Option:
@@ -94,6 +96,14 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     return click.Option(
         [flag, name], default=None, help=help_, metavar=_metavar(field.annotation), shell_complete=complete
     )
+
+
+def _without(name: str, field: FieldInfo) -> Iterator[click.Option]:
+    """The flag that says none of a list of choices; of this and the list the one that is given last counts."""
+    if OR_NONE in field.metadata:
+        flag = name.replace("_", "-")
+        said: dict[str, Any] = {"is_flag": True, "flag_value": "none", "default": None}
+        yield click.Option([f"--no-{flag}", name], help=f"The same as --{flag} none.", **said)
 
 
 def registries(found: Iterable[Any]) -> Iterator[Registry[Any]]:

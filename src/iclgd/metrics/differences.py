@@ -15,7 +15,7 @@ from scipy import stats
 
 from iclgd.metrics import crossed
 from iclgd.metrics.crossed import MISS, Bounds
-from iclgd.metrics.estimates import Estimate, checked, estimates, sample_of, share
+from iclgd.metrics.estimates import SHARE, Estimate, checked, estimates, sample_of, share
 
 Verdict = Literal["above", "below", "undecided"]
 
@@ -89,12 +89,19 @@ def recall_over_base(zero: ArrayLike, icl: ArrayLike, tuned: ArrayLike) -> Diffe
     Of the queries that zero-shot had wrong, the share that reading corrected: among those that training corrected,
     minus among all. The base rate is taken seed by seed, as often as training corrected something with that seed:
     a good draw helps reading and training alike, which is no likeness of the two. A task in which training corrected
-    nothing is left out.
+    nothing is left out. No limit leaves [−1, 1], where the difference of two shares lies.
     """
     answers = np.stack([np.asarray(right, dtype=float) for right in (zero, icl, tuned)], axis=-1)
     tasks = answers if answers.ndim == 4 else answers[None]
     effects = np.stack([recall_effects(task) for task in tasks])
-    return difference(effects, np.zeros_like(effects))
+    found = difference(effects, np.zeros_like(effects))  # single effects may leave the bounds, unlike their mean
+    low, high = np.clip([found.estimate.low, found.estimate.high], *bounds_apart(SHARE))
+    return replace(found, estimate=replace(found.estimate, low=float(low), high=float(high)))
+
+
+def bounds_apart(bounds: Bounds) -> Bounds:
+    """Of the difference of two quantities that have these bounds."""
+    return bounds[0] - bounds[1], bounds[1] - bounds[0]
 
 
 def recall_effects(answers: np.ndarray) -> np.ndarray:

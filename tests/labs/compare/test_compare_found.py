@@ -1,6 +1,4 @@
-"""What a grid counts of a comparison, and what its sentences are corrected for."""
-
-from dataclasses import replace
+"""What a grid counts of a comparison."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,6 @@ from planted_compare import planted
 from planted_world import FIELDS, world
 
 from iclgd.lab import Cell
-from iclgd.labs.compare import answer as module
 from iclgd.labs.compare.answer import answer, found
 from iclgd.labs.compare.view import Comparison
 
@@ -38,21 +35,6 @@ def test_what_a_grid_counts_has_the_number_of_the_most_alike_learner():
 def test_one_draw_of_each_of_several_tasks_is_no_lone_draw_to_a_grid():
     several = {**FIELDS, "seeds": 1, "task": "sentiment,kinds,continents,sst2"}
     assert {one.verdict.startswith("nothing is decided") for one in found(planted(world(), **several))} == {False}
-
-
-def test_what_is_said_of_labels_and_nulls_is_corrected_for_all_learners_and_for_all_nulls(monkeypatch):
-    families = []
-
-    def never(family):
-        families.append(len(family))
-        return [replace(one, corrected=1.0) for one in family]
-
-    monkeypatch.setattr(module, "holm", never)
-    said = answer(planted(world(), **{**FIELDS, "learners": "gd,lcgd"}))
-    assert "raining is not shown to learn the labels or their frequencies (gd, lcgd)" in said
-    assert "What labels change is not shown to be alike in reading and training" in said
-    assert "SimAOU of whole updates is not shown above its nearest rival" in said
-    assert set(families) == {1, 2}  # contrasts have one null; learners, and nulls of whole updates
 
 
 def test_what_a_grid_counts_says_of_whom_it_is_true_and_what_was_chosen():

@@ -13,7 +13,7 @@ from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.nearer import nearer
 from iclgd.labs.compare.page import page
 from iclgd.labs.compare.spec import CONSTANT, WHOLE
-from iclgd.labs.compare.sweeps import last, size_of, swept
+from iclgd.labs.compare.sweeps import swept
 from iclgd.results import Array, array
 
 
@@ -164,16 +164,16 @@ def test_tasks_stand_side_by_side_with_their_spread_over_draws_and_their_mean(ta
     table = tables.by_task("SimAOU")
     assert list(table.header) == ["", "sentiment", "kinds", "mean"]
     assert [line[0] for line in table.texts()] == [*LEVEL, *(f"{name}, random" for name in LEVEL)]
-    assert texts(table, "lcgd 0.01") == [".300 ± .010", ".500 ± .010", ".400"]
-    assert texts(table, "gd 0.1, random") == [".150 ± .010", ".350 ± .010", ".250"]
+    assert texts(table, "lcgd 0.01") == [".300 ± .010", ".500 ± .010", ".400 [-.652 .925]"]
+    assert texts(table, "gd 0.1, random") == [".150 ± .010", ".350 ± .010", ".250 [-.694 .878]"]
     accuracies = tables.by_task("accuracy")
     assert [line[0] for line in accuracies.texts()][:3] == ["zero-shot", "icl", "gd 0.01"]
-    assert texts(accuracies, "icl") == [".800 ± .000", ".800 ± .000", ".800"]
+    assert texts(accuracies, "icl") == [".800 ± .000", ".800 ± .000", ".800 [.772 .825]"]
 
 
 def test_one_draw_has_no_spread_and_a_learner_that_diverged_no_mean():
     alone = Evidence(planted(plant, **{**FIELDS, "seeds": 1}), "prompt")
-    assert texts(alone.by_task("SimAOU"), "gd 0.1") == [".190", ".390", ".290"]
+    assert texts(alone.by_task("SimAOU"), "gd 0.1") == [".190", ".390", ".290 [-.682 .891]"]
     lost = Evidence(planted(plant, **FIELDS), "prompt")
     for cell, result in lost.comparison.study.found():
         result.facts["diverged"] = "it did" if "learner" in cell.labels and "versus" not in cell.labels else None
@@ -189,8 +189,27 @@ def test_nulls_and_the_floor_stand_below_a_learner_task_by_task(tables):
     titles = ["on the demonstrations themselves", "another query's update", "trained on wrong labels"]
     titles += ["computed again, other precision"]
     assert [line[0] for line in table.texts()] == [f"gd 0.1: {title}" for title in titles]
-    assert [line[3] for line in table.texts()] == [".300", ".110", ".130", ".700"]
+    over = [".300 [-.678 .895]", ".110 [-.744 .828]", ".130 [-.737 .835]", ".700 [-.651 .987]"]
+    assert [line[3] for line in table.texts()] == over
     assert texts(table, "gd 0.1: trained on wrong labels")[:2] == [".030 [.005 .055]", ".230 [.205 .255]"]
+
+
+def test_a_mean_over_fewer_tasks_than_its_neighbours_says_of_how_many_it_is():
+    """Where only a null is missing in a task, learners are not."""
+
+    def lacking(cell: Cell, random: np.random.Generator) -> list[Array]:
+        gone = cell.labels["task"] == "kinds"
+        return [one for one in plant(cell, random) if not (gone and one.labels.get("null") == "other-query")]
+
+    few = Evidence(planted(lacking, **FIELDS), "prompt")
+    row = "gd 0.1: another query's update"
+    assert texts(few.nulls_by_task("SimAOU", ["gd 0.1"]), row) == [
+        *(".010 [-.015 .035]", "n/a", ".010 [-.015 .035] 1 of 2 tasks"),
+    ]
+    whole = texts(few.nulls_by_task("SimAOU", ["gd 0.1"]), "gd 0.1: on the demonstrations themselves")
+    assert whole[2] == texts(few.by_task("SimAOU"), "gd 0.1")[2] == ".300 [-.678 .895]"
+    short = texts(few.short(["sentiment", "kinds"]), "  another query's update")
+    assert short == ["", ".020 [-.005 .045] 1 of 2 tasks", ".010 [-.015 .035] 1 of 2 tasks"]
 
 
 def test_two_learners_of_one_rate_are_held_against_each_other(tables):
@@ -198,21 +217,6 @@ def test_two_learners_of_one_rate_are_held_against_each_other(tables):
         ["gd 0.01 ~ lcgd 0.01", ".050 [.025 .075]"],
         ["gd 0.1 ~ lcgd 0.1", ".100 [.075 .125]"],
     ]
-
-
-def test_training_is_shown_by_its_last_losses_its_length_and_what_wrong_labels_change(comparison, tables):
-    """The last quarter of eight losses is 1 − level and 3 − level; the length of (3, 4) / level is 5 / level."""
-    assert tables.training(["sentiment"]).texts() == [
-        ["gd 0.01", "1.9", "50", ".850"],
-        ["gd 0.1", "1.8", "25", ".850"],
-        ["lcgd 0.01", "1.7", "16.7", ".850"],
-        ["lcgd 0.1", "1.6", "12.5", ".850"],
-    ]
-    assert [last(np.array(losses)) for losses in ([7.0], [7.0, 5.0], [9.0] * 7 + [3.0], [9.0] * 6 + [2.0, 4.0])] == [
-        *(7, 5),
-        *(6, 3),
-    ]
-    assert np.isnan(size_of(comparison, "nobody", "loss"))
 
 
 def test_in_short_the_last_rate_of_each_learner_has_its_nulls_below_it(tables):

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from iclgd.choices import Choice
-from iclgd.labs.compare.spoken import CONTRAST, diverged, has_wrong_labels, learned_labels, spoken_of
+from iclgd.labs.compare.family import apart
+from iclgd.labs.compare.spoken import CONTRAST, diverged, has_wrong_labels, spoken_of
 from iclgd.labs.compare.view import Comparison, is_control, title_of
-from iclgd.metrics.differences import Difference, holm
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.found import Found
 from iclgd.report.numbers import Number, counted
@@ -115,18 +115,15 @@ def _labels(comparison: Comparison, learner: str) -> Judged | None:
 def _learned(comparison: Comparison, learner: str) -> Judged | None:
     """Whether training told right labels from wrong ones at all.
 
-    The rate was chosen by this very number, and there may be many learners: corrected for all of both. Where training
-    on wrong labels diverged in some draws, those that are left may be a selection.
+    The rate was chosen by this very number, and there may be many learners: the table's rows, for which it is
+    corrected, have all of both. Where training on wrong labels diverged in some draws, those that are left may be a
+    selection.
     """
-    found: dict[str, Difference] = {}
-    for choice in comparison.spec.trained:
-        if (one := learned_labels(comparison, choice)) is not None:
-            found[choice.label] = one
-    if learner not in found:
+    own = {"init": comparison.spec.init[0], "metric": "accuracy", "learner": learner}
+    wrong = {**own, "null": "wrong-labels"}
+    if apart(comparison, own, wrong) is None:
         return None
-    corrected = dict(zip(found, holm(list(found.values())), strict=True))[learner]
-    wrong = {"init": comparison.spec.init[0], "metric": "accuracy", "learner": learner, "null": "wrong-labels"}
-    told = corrected.verdict == "above" and comparison.everywhere(**wrong)
+    told = _above(comparison, own, wrong)
     labels = "the labels" if comparison.balanced else "the labels or their frequencies"
     return Judged(f"training {'learned' if told else 'is not shown to learn'} {labels}")
 
@@ -140,8 +137,7 @@ def _whole(comparison: Comparison, learner: str) -> Judged | None:
     nulls, level = _level(comparison, learner, metric)
     for init in spec.init[1:]:
         base = {"init": spec.init[0], "metric": metric, "learner": learner}
-        found = comparison.difference(spec.task, spec.position, base, {**base, "init": init})
-        if found is None or found.verdict != "above" or not comparison.everywhere(**{**base, "init": init}):
+        if not _above(comparison, base, {**base, "init": init}):
             level[f"a model with {init} weights"] = comparison.estimate(
                 spec.task, spec.position, **{**base, "init": init}
             )
@@ -159,25 +155,27 @@ def _whole_metric(comparison: Comparison) -> str | None:
 
 
 def _level(comparison: Comparison, learner: str, metric: str) -> tuple[list[str], dict[str, Estimate]]:
-    """The nulls there are, and by title those that the learner is not above, corrected for their number.
+    """The nulls there are, and by title those that the learner is not above.
 
-    A null that some task or draw does not have is not one the learner is above: what is left may be a selection.
     A control, such as two wrong labelings, is as alike as labels can be and no null.
     """
     base = {"init": comparison.spec.init[0], "metric": metric, "learner": learner}
-    spec, known = comparison.spec, {}
+    known = {}
     for null in comparison.known("null"):
         found = _estimate(comparison, learner, metric, null=null)
         if found.mean == found.mean and not is_control(null):
             known[null] = found
-    apart: dict[str, Difference] = {}
-    for null in known:
-        one = comparison.difference(spec.task, spec.position, base, {**base, "null": null})
-        if one is not None and comparison.everywhere(**{**base, "null": null}):
-            apart[null] = one
-    verdicts = dict(zip(apart, holm(list(apart.values())), strict=True))
-    above = [null for null, one in verdicts.items() if one.verdict == "above"]
-    return list(known), {title_of(null): found for null, found in known.items() if null not in above}
+    level = {null: found for null, found in known.items() if not _above(comparison, base, {**base, "null": null})}
+    return list(known), {title_of(null): found for null, found in level.items()}
+
+
+def _above(comparison: Comparison, own: dict[str, str], other: dict[str, str]) -> bool:
+    """Whether the table of their metric calls the first above the second, corrected for all of its rows.
+
+    What some task or draw does not have is nothing to be above: what is left may be a selection.
+    """
+    found = apart(comparison, own, other)
+    return found is not None and found.verdict == "above" and comparison.everywhere(**other)
 
 
 def _beside(own: str, level: dict[str, Estimate]) -> str:

@@ -4,18 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from iclgd.labs.compare.family import family
+from iclgd.labs.compare.far import ALIKE, SIZES, draws, how_far
 from iclgd.labs.compare.spec import CONSTANT
 from iclgd.labs.compare.spoken import spoken_of
-from iclgd.labs.compare.sweeps import size_of
 from iclgd.labs.compare.tables import Tables
 from iclgd.labs.compare.view import number
 from iclgd.metrics import OWN
-from iclgd.metrics.differences import Difference, holm
 from iclgd.report.numbers import Number, Size
 from iclgd.report.numbers import number as plain
 from iclgd.report.page import Entry, Table
-
-SIZES = ("loss", "weight change")
 
 
 class Evidence(Tables):
@@ -34,12 +32,9 @@ class Evidence(Tables):
         """Prompted learners, what else stands in their place, learners, and below each its nulls."""
 
         def row(title: str, **labels: str) -> list[Entry]:
-            found = [
-                self.comparison.estimate(tasks, self.position, **{"init": self.first, **labels}, metric=name)
-                for name in shown
-            ]
-            digits = [2 if self.comparison.metrics[name].by == "query" else 3 for name in shown]
-            return [title, *(number(e, d) if e.mean == e.mean else "" for e, d in zip(found, digits, strict=True))]
+            digits = {name: 2 if self.comparison.metrics[name].by == "query" else 3 for name in shown}
+            place = {"init": self.first, **labels}
+            return [title, *(self._over(tasks, {**place, "metric": name}, digits[name], "") for name in shown)]
 
         rows = [row(name, learner=name) for name in ("zero-shot", "icl", *more)]
         gone = {c: sum(self.comparison.diverged(self.first, task, c.label) for task in tasks) for c in self.learners}
@@ -73,47 +68,12 @@ class Evidence(Tables):
 
     def differences(self, tasks: Sequence[str], metric: str) -> Table:
         """Every difference that a sentence may rely on: its interval, its p-value corrected for all of them (Holm)."""
-        named = self._compared(metric)
-        found = {name: self.comparison.difference(tasks, self.position, *pair) for name, pair in named.items()}
-        known: dict[str, Difference] = {name: one for name, one in found.items() if one is not None}
         rows: list[list[Entry]] = []
-        for name, one in zip(known, holm(list(known.values())), strict=True):
-            layers = self.comparison.layers_apart(tasks, self.position, *named[name])
+        for row in family(self.comparison, tasks, self.position, metric):
+            layers = self.comparison.layers_apart(tasks, self.position, *row.pair)
             counted = f"{layers.up} up, {layers.down} down of {layers.of}" if layers.of else ""
-            rows.append([name, number(one.estimate), _p(one.corrected), one.verdict, counted])
+            rows.append([row.name, number(row.found.estimate), _p(row.found.corrected), row.found.verdict, counted])
         return Table(["", self.comparison.metrics[metric].title, "p (Holm)", "first is", "layers"], rows)
-
-    def _compared(self, metric: str) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-        """Trained − untrained, learner − each null, one learner − another, icl − zero-shot: what is paired."""
-        base, spec = {"init": self.first, "metric": metric}, self.comparison.spec
-        if metric in self.accuracies:
-            who = ["icl", *(choice.label for choice in self.learners)]
-            pairs = {f"{one} − zero-shot": ({**base, "learner": one}, {**base, "learner": "zero-shot"}) for one in who}
-            wrong = {"null": "wrong-labels"}
-            return pairs | {
-                f"{name}: right − wrong labels": ({**base, "learner": name}, {**base, "learner": name, **wrong})
-                for name in who
-            }
-        found: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
-        for choice in self.learners:
-            own = {**base, "learner": choice.label}
-            found |= {f"{choice.label} − {title}": (own, {**own, "null": null}) for null, title in self.nulls.items()}
-            untrained = {} if self.comparison.metrics[metric].contrast else dict.fromkeys(spec.init[1:])
-            found |= {f"{choice.label}: {self.first} − {init}": (own, {**own, "init": init}) for init in untrained}
-        if metric in self.likeness_of_answers:
-            found |= self._answered(base)
-        for a, b in spec.pairs:
-            found[f"{b.label} − {a.label}"] = ({**base, "learner": b.label}, {**base, "learner": a.label})
-        return found
-
-    def _answered(self, base: dict[str, str]) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
-        """Learners against one answer for all queries, and each kind of them against the first."""
-        one = {**base, "learner": CONSTANT}
-        found = {f"{c.label} − {CONSTANT}": ({**base, "learner": c.label}, one) for c in self.learners}
-        if spoken := spoken_of(self.comparison):
-            first, *rest = ({**base, "learner": choice.label} for choice in spoken)
-            found |= {f"{other['learner']} − {first['learner']}": (other, first) for other in rest}
-        return found
 
     # the part that labels make
 
@@ -123,10 +83,11 @@ class Evidence(Tables):
         header = ["", "right labels", "wrong labels", "labels' share", *(m.title for m in contrasts.values())]
         rows: list[list[Entry]] = [["icl", *self._label_cells(tasks, "icl"), *[""] * len(contrasts)]]
         for choice in self.learners:
-            found = [self._contrast(tasks, choice.label, name) for name in contrasts]
+            own = {"init": self.first, "learner": choice.label}
+            found = [self._over(tasks, {**own, "metric": name}, nothing="") for name in contrasts]
             rows.append([choice.label, *self._label_cells(tasks, choice.label), *found])
             for null, title in self.nulls.items():
-                beside = [self._contrast(tasks, choice.label, name, null=null) for name in contrasts]
+                beside = [self._null_contrast(tasks, choice.label, name, null) for name in contrasts]
                 if any(cell != "" for cell in beside):
                     rows.append([f"  {title}{self._of_tasks(tasks, choice.label, null)}", "", "", "", *beside])
         return Table(header, rows)
@@ -139,34 +100,34 @@ class Evidence(Tables):
         return f", {len(some)} of {len(tasks)} tasks" if len(some) < len(tasks) else ""
 
     def _label_cells(self, tasks: Sequence[str], learner: str) -> list[Entry]:
-        labels = {"init": self.first, "learner": learner}
-        found = [
-            self.comparison.estimate(tasks, None, metric="accuracy", **labels),
-            self.comparison.estimate(tasks, None, metric="accuracy", null="wrong-labels", **labels),
-            self.comparison.estimate(tasks, self.position, metric="label-share", **labels),
-        ]
-        return [number(e, 2) if e.mean == e.mean else "n/a" for e in found]
+        right = {"init": self.first, "learner": learner, "metric": "accuracy"}
+        found = (right, {**right, "null": "wrong-labels"}, {**right, "metric": "label-share"})
+        return [self._over(tasks, labels, 2) for labels in found]
 
-    def _contrast(self, tasks: Sequence[str], learner: str, name: str, **more: str) -> Entry:
-        labels = {"init": self.first, "learner": learner, "metric": name, **more}
+    def _null_contrast(self, tasks: Sequence[str], learner: str, name: str, null: str) -> Entry:
+        labels = {"init": self.first, "learner": learner, "metric": name, "null": null}
         found = self.comparison.estimate(tasks, self.position, **labels)
         return number(found) if found.mean == found.mean else ""
 
     def training(self, tasks: Sequence[str]) -> Table:
         """How far training went: loss, size of the weight change, how alike it is with wrong labels."""
         rows: list[list[Entry]] = []
+        of = len(self.comparison.spec.seeds) * len(tasks)
         for choice in self.learners:
-            cosines = [
-                np.nanmean(one.values)
-                for task in tasks
-                for one in self.comparison.arrays(
-                    init=self.first, task=task, learner=choice.label, quantity="weight change, right and wrong labels"
-                ).values()
-            ]
-            alike = Number(float(np.mean(cosines))) if cosines else "n/a"
-            sizes = [Size(size_of(self.comparison, choice.label, quantity), digits=3) for quantity in SIZES]
-            rows.append([choice.label, *sizes, alike])
+            lost = sum(self.comparison.diverged(self.first, task, choice.label) for task in tasks)
+            title = f"{choice.label}, {lost} of {of} draws diverged" if lost else choice.label
+            cells = [self._how_far(tasks, choice.label, quantity, of - lost) for quantity in (*SIZES, ALIKE)]
+            rows.append([title, *cells])
         return Table(["", "loss, last demonstrations", "‖ΔW‖", "cos ΔW, right and wrong labels"], rows)
+
+    def _how_far(self, tasks: Sequence[str], learner: str, quantity: str, of: int) -> Entry:
+        """With the number of draws that it is known of, where that is not all that did not diverge."""
+        values = draws(self.comparison, tasks, learner, quantity)
+        found, known = how_far(values, quantity), int(np.isfinite(values).sum())
+        if not known:
+            return "n/a"
+        kind = Number if quantity == ALIKE else Size
+        return kind(found.mean, found.low, found.high, 3, "" if known == of else f"{known} of {of} draws")
 
 
 def _p(value: float) -> str:

@@ -5,6 +5,7 @@ one answer for all queries, and against itself trained on something else; p-valu
 """
 
 from iclgd.labs.compare.evidence import Evidence
+from iclgd.labs.compare.family import Pair, Place, apart
 from iclgd.labs.compare.spec import CONSTANT
 from iclgd.labs.compare.view import number
 from iclgd.metrics.differences import Difference, holm
@@ -12,7 +13,6 @@ from iclgd.report.page import Entry, Table
 
 METRIC = "margins-missed"  # 0 is reading, 1 doing nothing
 NOTHING = "doing nothing"
-Place = dict[str, str]
 
 
 def nearer(tables: Evidence) -> Table:
@@ -28,16 +28,23 @@ def nearer(tables: Evidence) -> Table:
 
 
 def _verdicts(tables: Evidence, task: str) -> dict[str, dict[str, str]]:
-    """By learner, and by what it is compared with: above, below or undecided."""
-    apart: dict[tuple[str, str], Difference] = {}
+    """By learner, and by what it is compared with: above, below or undecided.
+
+    Of a single task the table of differences has most of these pairs, too: they have its verdicts.
+    """
+    pairs: dict[tuple[str, str], Pair] = {}
+    found: list[Difference] = []
     for choice in tables.learners:
         own = {"init": tables.first, "learner": choice.label, "metric": METRIC}
         for name, place in _others(tables, own).items():
-            if (found := tables.comparison.difference([task], None, own, place)) is not None:
-                apart[choice.label, name] = found
+            if (one := tables.comparison.difference([task], None, own, place)) is not None:
+                pairs[choice.label, name] = own, place
+                found.append(one)
     verdicts: dict[str, dict[str, str]] = {}
-    for (learner, name), one in zip(apart, holm(list(apart.values())), strict=True):
-        verdicts.setdefault(learner, {})[name] = one.verdict
+    alone = len(tables.comparison.spec.task) == 1
+    for ((learner, name), pair), one in zip(pairs.items(), holm(found), strict=True):
+        row = apart(tables.comparison, *pair) if alone else None
+        verdicts.setdefault(learner, {})[name] = (row or one).verdict
     return verdicts
 
 

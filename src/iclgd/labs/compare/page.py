@@ -20,7 +20,7 @@ from iclgd.report.widgets import Widget
 from iclgd.study import Study
 
 SOURCES = ("dai2022", "deutch2023")
-SPREAD = "Mean ± standard deviation over seeds; the mean over tasks weighs tasks alike."
+SPREAD = "Mean ± standard deviation over seeds; the mean over tasks weighs tasks alike, its 95% interval is over them."
 SHORT = "Below each learner its nulls, and a model that was never trained; accuracy where a null gives answers."
 ANSWERS = (
     "Margins are the log-probabilities of label words less their mean. Of what reading changes in them, missed is the "
@@ -32,8 +32,9 @@ ANSWERS = (
 )
 NEARER = (
     "What each learner's answers miss, and than whose they surely miss less or more: doing nothing, one answer for all "
-    "queries, the same learner trained on something else. P-values are corrected for all of a task's (Holm). What is "
-    "missed is skewed where it varies much from draw to draw: less is then said too easily."
+    "queries, the same learner trained on something else. P-values are corrected for all of a task's (Holm); of a "
+    "single task, what its table of differences has is corrected for all rows there. What is missed is skewed where it "
+    "varies much from draw to draw: less is then said too easily."
 )
 LABELS = (
     "Accuracy after right and after wrong labels, how much of the update labels make, and the cosine of what they "
@@ -41,7 +42,10 @@ LABELS = (
 )
 DIFFERENCES = "First minus second on the same draws and queries; p-values corrected for all rows (Holm)."
 ONE_SEED = "1 seed: they are about other queries after the same demonstrations, and decide nothing."
-TRAINING = "Means over draws and tasks. A cosine near 1 says that training hardly looked at the labels."
+TRAINING = (
+    "Means over draws, tasks alike; 95% intervals are over tasks, or over the draws of a single one. Draws that "
+    "diverged are left out. A cosine near 1 says that training hardly looked at the labels."
+)
 CAPTIONS = {
     "layers-prompt": (
         "Likeness by layer, at the prompt's last token",
@@ -158,4 +162,5 @@ def _by_task(tables: Evidence, where: str, brief: bool) -> Iterator[Section]:
             tables.by_task(name),
             brief=brief and name == next(iter(tables.likeness)),
         )
-        yield Section(f"{metric.title}: nulls and noise floor, {where}", "", tables.nulls_by_task(name, spoken))
+        note = f"{tables.comparison.spec.draws_note} The last column's are over tasks."
+        yield Section(f"{metric.title}: nulls and noise floor, {where}", note, tables.nulls_by_task(name, spoken))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
     One = one_of(LEARNERS)
     Learners = some_of(LEARNERS, USUAL_LEARNERS)
-    Metrics, Nulls = some_of(METRICS, USUAL_METRICS), some_of(NULLS, USUAL_NULLS)
+    Metrics, Nulls = some_of(METRICS, USUAL_METRICS), some_of(NULLS, USUAL_NULLS, or_none=True)
 
 
 class CompareCell(Spec):

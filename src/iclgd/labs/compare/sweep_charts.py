@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from iclgd.labs.compare.sweeps import BESIDE, likeness, size_of, swept, swept_metrics
+from iclgd.labs.compare.far import size_of
+from iclgd.labs.compare.sweeps import BESIDE, likeness, swept, swept_metrics
 from iclgd.labs.compare.view import Comparison
 from iclgd.metrics.estimates import Estimate
 from iclgd.report.charts import DIGITS, NULL, OWN, Looks, Series, lines

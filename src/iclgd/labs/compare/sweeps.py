@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.far import size_of
 from iclgd.labs.compare.spoken import by_learner
 from iclgd.labs.compare.view import Comparison
 from iclgd.metrics import OWN
@@ -93,23 +94,6 @@ def draw_sizes(comparison: Comparison) -> Figure:
         panel.set(title=comparison.metrics[metric].title, xlabel="‖ΔW‖", xscale="log")
     legend(made, axes)
     return made
-
-
-def size_of(comparison: Comparison, learner: str, quantity: str) -> float:
-    """Mean over tasks and draws of a learner's loss over its last demonstrations, or of its weight change's length."""
-    spec = comparison.spec
-    arrays = [
-        one.values
-        for task in spec.task
-        for one in comparison.arrays(init=spec.init[0], task=task, learner=learner, quantity=quantity).values()
-    ]
-    means = [last(values) if quantity == "loss" else float(np.linalg.norm(values)) for values in arrays]
-    return float(np.mean(means)) if means else float("nan")
-
-
-def last(losses: np.ndarray) -> float:
-    """The mean of the last quarter."""
-    return float(losses[-max(1, len(losses) // 4) :].mean())
 
 
 def _line(panel: Axes, x: list[float], found: list[Estimate], colour: str, label: str) -> None:

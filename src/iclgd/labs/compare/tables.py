@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.family import nulls
 from iclgd.labs.compare.spoken import spoken_of
-from iclgd.labs.compare.view import Comparison, number
+from iclgd.labs.compare.view import Comparison, Labels, number
 from iclgd.metrics.compared import Metric
 from iclgd.metrics.differences import Difference
 from iclgd.metrics.estimates import Estimate
-from iclgd.nulls import NULLS
 from iclgd.report.numbers import Number
 from iclgd.report.numbers import number as plain
 from iclgd.report.page import Entry, Table
@@ -51,13 +51,8 @@ class Tables:
 
     @property
     def nulls(self) -> dict[str, str]:
-        """Of every null that was run, its label and its title with the options that are not the default."""
-        known = {choice.label: choice for choice in self.comparison.spec.nulls}
-        return {
-            label: _with_options(NULLS[choice.name].title or choice.kind, label.removeprefix(choice.kind))
-            for label, choice in known.items()
-            if label in self.comparison.known("null")
-        }
+        """Of every null that was run, its label and its title."""
+        return nulls(self.comparison)
 
     def kinds(self) -> dict[str, list[Choice]]:
         """The learners, each at all of its rates."""
@@ -161,9 +156,8 @@ class Tables:
                 found = [self.comparison.estimate([task], self.position, **labels) for task in tasks]
                 lost = [self.comparison.diverged(init, task, learner) for task in tasks]
                 cells = [f"{gone} diverged" if gone else _spread(e) for e, gone in zip(found, lost, strict=True)]
-                known = [e.mean for e in found if e.mean == e.mean]
-                whole = known and not any(lost)  # a mean over other tasks than the next row's would mislead
-                mean: Entry = Number(sum(known) / len(known)) if whole else "n/a"
+                # a mean over other draws than the next row's would mislead
+                mean = "n/a" if any(lost) else self._over(tasks, labels)
                 rows.append([learner if init == "trained" else f"{learner}, {init}", *cells, mean])
         return Table(["", *self.comparison.spec.task_titles.values(), "mean"], rows)
 
@@ -178,15 +172,17 @@ class Tables:
             for title, what in extras:
                 labels = {"init": self.first, "learner": learner, "metric": metric, **what}
                 found = [self.comparison.estimate([task], self.position, **labels) for task in tasks]
-                known = [e.mean for e in found if e.mean == e.mean]
-                if known:
-                    mean = Number(sum(known) / len(known))
-                    rows.append([f"{learner}: {title}", *(number(e) for e in found), mean])
+                if any(e.mean == e.mean for e in found):
+                    rows.append([f"{learner}: {title}", *(number(e) for e in found), self._over(tasks, labels)])
         return Table(["", *self.comparison.spec.task_titles.values(), "mean"], rows)
 
-
-def _with_options(title: str, options: str) -> str:
-    return f"{title} ({options.strip()})" if options else title
+    def _over(self, tasks: Sequence[str], labels: Labels, digits: int = 3, nothing: str = "n/a") -> Entry:
+        """The mean over tasks with its interval, and of how many tasks it is where not of all."""
+        found = self.comparison.estimate(tasks, self.position, **labels)
+        if found.mean != found.mean:
+            return nothing
+        few = f"{found.tasks} of {len(tasks)} tasks" if found.tasks < len(tasks) else ""
+        return Number(found.mean, found.low, found.high, digits, few)
 
 
 def _spread(estimate: Estimate) -> Entry:

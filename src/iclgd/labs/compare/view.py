@@ -1,15 +1,24 @@
 """The cells of a comparison brought together: values over tasks, seeds, queries and layers; estimates, differences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
 from iclgd.labs.compare.spec import WHOLE, CompareSpec
 from iclgd.metrics import METRICS
 from iclgd.metrics.compared import Metric
-from iclgd.metrics.differences import Count, Difference, benjamini_hochberg, count, differences, recall_over_base
+from iclgd.metrics.differences import (
+    Count,
+    Difference,
+    benjamini_hochberg,
+    bounds_apart,
+    count,
+    differences,
+    recall_over_base,
+)
 from iclgd.metrics.estimates import Bounds, Estimate, estimates, intervals, shares
 from iclgd.metrics.margins import over_draws
 from iclgd.nulls import NULLS
@@ -20,6 +29,7 @@ from iclgd.study import Study
 Values = np.ndarray  # (task, seed, query, layer) or (task, seed, query), nan where there is nothing
 PLACE = ("init", "task", "learner", "versus", "metric", "quantity", "null", "floor")
 Labels = Mapping[str, str]
+Made = TypeVar("Made")
 
 
 def number(found: Estimate, digits: int = 3) -> Number:
@@ -76,22 +86,37 @@ class Comparison:
             for name, column in zip(PLACE, columns, strict=True)
         }
 
+    @cached_property
+    def _shared(self) -> dict[Hashable, Any]:
+        return {}
+
+    def shared(self, what: Hashable, make: Callable[[], Made]) -> Made:
+        """What several parts of a page rest on, made once."""
+        if what not in self._shared:
+            self._shared[what] = make()
+        found: Made = self._shared[what]
+        return found
+
     def known(self, name: str) -> list[str]:
         """Every value that a label has in the study, in order."""
         return self._known[name]
 
     @cached_property
-    def _diverged(self) -> dict[tuple[object, ...], int]:
-        found: dict[tuple[object, ...], int] = {}
+    def _diverged(self) -> dict[tuple[object, ...], set[int]]:
+        found: dict[tuple[object, ...], set[int]] = {}
         for cell, result in self.study.found():
             if result.facts.get("diverged"):
                 place = tuple(cell.labels.get(name) for name in ("init", "task", "learner"))
-                found[place] = found.get(place, 0) + 1
+                found.setdefault(place, set()).add(int(str(cell.labels["seed"])))
         return found
 
+    def lost(self, init: str, task: str, learner: str) -> set[int]:
+        """The seeds in which a learner's training diverged."""
+        return self._diverged.get((init, task, learner), set())
+
     def diverged(self, init: str, task: str, learner: str) -> int:
-        """In how many seeds a learner's training diverged."""
-        return self._diverged.get((init, task, learner), 0)
+        """In how many seeds it did."""
+        return len(self.lost(init, task, learner))
 
     @property
     def balanced(self) -> bool:
@@ -228,7 +253,7 @@ class Comparison:
     def _apart(self, labels: Labels) -> Bounds | None:
         """The bounds of a difference of two numbers that have bounds."""
         bounds = self.bounds(labels)
-        return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+        return None if bounds is None else bounds_apart(bounds)
 
     def recall(self, init: str, tasks: Sequence[str], learner: str) -> tuple[tuple[int, ...], Difference]:
         """Rec2FTP's four counts, added up over seeds and tasks, and how far the recall is above its base rate."""
