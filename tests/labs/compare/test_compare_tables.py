@@ -203,10 +203,10 @@ def test_two_learners_of_one_rate_are_held_against_each_other(tables):
 def test_training_is_shown_by_its_last_losses_its_length_and_what_wrong_labels_change(comparison, tables):
     """The last quarter of eight losses is 1 − level and 3 − level; the length of (3, 4) / level is 5 / level."""
     assert tables.training(["sentiment"]).texts() == [
-        ["gd 0.01", "1.9", "50", ".850"],
-        ["gd 0.1", "1.8", "25", ".850"],
-        ["lcgd 0.01", "1.7", "16.7", ".850"],
-        ["lcgd 0.1", "1.6", "12.5", ".850"],
+        ["gd 0.01", "1.9", "50", "n/a", ".850"],
+        ["gd 0.1", "1.8", "25", "n/a", ".850"],
+        ["lcgd 0.01", "1.7", "16.7", "n/a", ".850"],
+        ["lcgd 0.1", "1.6", "12.5", "n/a", ".850"],
     ]
     assert [last(np.array(losses)) for losses in ([7.0], [7.0, 5.0], [9.0] * 7 + [3.0], [9.0] * 6 + [2.0, 4.0])] == [
         *(7, 5),

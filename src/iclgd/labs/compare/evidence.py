@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from iclgd.labs.compare.absent import marked, short_of
 from iclgd.labs.compare.spec import CONSTANT
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.sweeps import size_of
@@ -33,12 +34,11 @@ class Evidence(Tables):
     def _beside(self, tasks: Sequence[str], shown: Sequence[str], *more: str) -> Table:
         """Prompted learners, what else stands in their place, learners, and below each its nulls."""
 
-        def row(title: str, **labels: str) -> list[Entry]:
-            found = [
-                self.comparison.estimate(tasks, self.position, **{"init": self.first, **labels}, metric=name)
-                for name in shown
-            ]
+        def row(title: str, **more: str) -> list[Entry]:
+            labels = {"init": self.first, **more}
+            found = [self.comparison.estimate(tasks, self.position, **labels, metric=name) for name in shown]
             digits = [2 if self.comparison.metrics[name].by == "query" else 3 for name in shown]
+            title += marked(self.comparison, tasks, shown, labels)
             return [title, *(number(e, d) if e.mean == e.mean else "" for e, d in zip(found, digits, strict=True))]
 
         rows = [row(name, learner=name) for name in ("zero-shot", "icl", *more)]
@@ -68,7 +68,8 @@ class Evidence(Tables):
         rows: list[list[Entry]] = []
         for a, b in self.comparison.spec.pairs:
             labels = {"init": self.first, "learner": a.label, "versus": b.label, "metric": "alpha"}
-            rows.append([f"{a.label} ~ {b.label}", number(self.comparison.estimate(tasks, self.position, **labels))])
+            title = f"{a.label} ~ {b.label}{short_of(self.comparison, tasks, labels)}"
+            rows.append([title, number(self.comparison.estimate(tasks, self.position, **labels))])
         return Table(["", "α"], rows)
 
     def differences(self, tasks: Sequence[str], metric: str) -> Table:
@@ -78,6 +79,9 @@ class Evidence(Tables):
         known: dict[str, Difference] = {name: one for name, one in found.items() if one is not None}
         rows: list[list[Entry]] = []
         for name, one in zip(known, holm(list(known.values())), strict=True):
+            if part := short_of(self.comparison, tasks, *named[name]):  # what is left may be a selection
+                rows.append([f"{name}{part}", number(one.estimate), _p(one.corrected), "undecided", ""])
+                continue
             layers = self.comparison.layers_apart(tasks, self.position, *named[name])
             counted = f"{layers.up} up, {layers.down} down of {layers.of}" if layers.of else ""
             rows.append([name, number(one.estimate), _p(one.corrected), one.verdict, counted])
@@ -124,19 +128,15 @@ class Evidence(Tables):
         rows: list[list[Entry]] = [["icl", *self._label_cells(tasks, "icl"), *[""] * len(contrasts)]]
         for choice in self.learners:
             found = [self._contrast(tasks, choice.label, name) for name in contrasts]
-            rows.append([choice.label, *self._label_cells(tasks, choice.label), *found])
+            own = {"init": self.first, "learner": choice.label}
+            part = marked(self.comparison, tasks, ["accuracy", *contrasts], own)
+            rows.append([f"{choice.label}{part}", *self._label_cells(tasks, choice.label), *found])
             for null, title in self.nulls.items():
                 beside = [self._contrast(tasks, choice.label, name, null=null) for name in contrasts]
                 if any(cell != "" for cell in beside):
-                    rows.append([f"  {title}{self._of_tasks(tasks, choice.label, null)}", "", "", "", *beside])
+                    part = marked(self.comparison, tasks, list(contrasts), {**own, "null": null})
+                    rows.append([f"  {title}{part}", "", "", "", *beside])
         return Table(header, rows)
-
-    def _of_tasks(self, tasks: Sequence[str], learner: str, null: str) -> str:
-        """In how many tasks a null has a contrast, where not in all: its mean is over these, its neighbours' is not."""
-        labels = {"init": self.first, "learner": learner, "null": null}
-        contrasts = [name for name, metric in self.comparison.metrics.items() if metric.contrast]
-        some = [t for t in tasks if any(self.comparison.arrays(task=t, metric=n, **labels) for n in contrasts)]
-        return f", {len(some)} of {len(tasks)} tasks" if len(some) < len(tasks) else ""
 
     def _label_cells(self, tasks: Sequence[str], learner: str) -> list[Entry]:
         labels = {"init": self.first, "learner": learner}
@@ -153,20 +153,29 @@ class Evidence(Tables):
         return number(found) if found.mean == found.mean else ""
 
     def training(self, tasks: Sequence[str]) -> Table:
-        """How far training went: loss, size of the weight change, how alike it is with wrong labels."""
+        """How far training went: loss, size of the weight change, weights that moved, how alike with wrong labels."""
         rows: list[list[Entry]] = []
         for choice in self.learners:
+            place = {"init": self.first, "learner": choice.label}
+            alike = {**place, "quantity": "weight change, right and wrong labels"}
             cosines = [
-                np.nanmean(one.values)
-                for task in tasks
-                for one in self.comparison.arrays(
-                    init=self.first, task=task, learner=choice.label, quantity="weight change, right and wrong labels"
-                ).values()
+                np.nanmean(one.values) for task in tasks for one in self.comparison.arrays(task=task, **alike).values()
             ]
-            alike = Number(float(np.mean(cosines))) if cosines else "n/a"
+            part = short_of(self.comparison, tasks, alike).removeprefix(", ")
+            shown: Entry = Number(float(np.mean(cosines)), note=part) if cosines else "n/a"
             sizes = [Size(size_of(self.comparison, choice.label, quantity), digits=3) for quantity in SIZES]
-            rows.append([choice.label, *sizes, alike])
-        return Table(["", "loss, last demonstrations", "‖ΔW‖", "cos ΔW, right and wrong labels"], rows)
+            rows.append([choice.label, *sizes, self._moved(place), shown])
+        header = ["loss, last demonstrations", "‖ΔW‖", "weights moved", "cos ΔW, right and wrong labels"]
+        return Table(["", *header], rows)
+
+    def _moved(self, place: dict[str, str]) -> Entry:
+        """The share of the trained weights that are not what they were; n/a of what is not trained step by step."""
+        shares = [
+            result.facts["moved"]
+            for cell, result in self.comparison.study.found()
+            if "moved" in result.facts and all(cell.labels.get(name) == value for name, value in place.items())
+        ]
+        return Number(float(np.mean(shares))) if shares else "n/a"
 
 
 def _p(value: float) -> str:

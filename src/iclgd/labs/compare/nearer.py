@@ -4,6 +4,7 @@ A mean over three tasks decides next to nothing; draws of one task may. A learne
 one answer for all queries, and against itself trained on something else; p-values are corrected for all of a task's.
 """
 
+from iclgd.labs.compare.absent import short_of
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.spec import CONSTANT
 from iclgd.labs.compare.view import number
@@ -30,14 +31,16 @@ def nearer(tables: Evidence) -> Table:
 def _verdicts(tables: Evidence, task: str) -> dict[str, dict[str, str]]:
     """By learner, and by what it is compared with: above, below or undecided."""
     apart: dict[tuple[str, str], Difference] = {}
+    part: dict[tuple[str, str], bool] = {}  # whether some draws lack it: what is left may be a selection
     for choice in tables.learners:
         own = {"init": tables.first, "learner": choice.label, "metric": METRIC}
         for name, place in _others(tables, own).items():
             if (found := tables.comparison.difference([task], None, own, place)) is not None:
                 apart[choice.label, name] = found
+                part[choice.label, name] = bool(short_of(tables.comparison, [task], own, place))
     verdicts: dict[str, dict[str, str]] = {}
     for (learner, name), one in zip(apart, holm(list(apart.values())), strict=True):
-        verdicts.setdefault(learner, {})[name] = one.verdict
+        verdicts.setdefault(learner, {})[name] = "undecided" if part[learner, name] else one.verdict
     return verdicts
 
 

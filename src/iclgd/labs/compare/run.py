@@ -257,7 +257,9 @@ def _contrast(spec: CompareCell, bench: Bench, tuned: Trace, left_out: dict[str,
         except Refusal as refusal:
             left_out[f"{chosen.label}, contrast"] = str(refusal)
             continue
-        if seen is not None:
+        if seen is None:
+            left_out[f"{chosen.label}, contrast"] = "it diverged"
+        else:
             kept = {n: m for n, m in metrics.items() if n != "label-share"}
             arrays += [_array(metric, seen, metric=n, null=chosen.label) for n, metric in kept.items()]
     return arrays

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.absent import marked, short_of
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.view import Comparison, number
 from iclgd.metrics.compared import Metric
@@ -125,6 +126,10 @@ class Tables:
         ]
         if not any(e is not None and e.mean == e.mean for e in found):
             return []
+        if "null" in what:  # a noise floor is of the first draw
+            title += marked(
+                self.comparison, [task], list(self.likeness), {"init": self.first, "learner": learner, **what}
+            )
         return [[title, *("" if e is None else number(e) if e.mean == e.mean else "n/a" for e in found)]]
 
     def predictions(self, task: str) -> Table:
@@ -136,7 +141,8 @@ class Tables:
         rows: list[list[Entry]] = []
         for init in self.comparison.spec.init:
             for name in ("zero-shot", "icl", *(choice.label for choice in self.learners)):
-                row: list[Entry] = [name if init == self.first else f"{name}, {init}"]
+                part = marked(self.comparison, [task], list(rest), {"init": init, "learner": name})
+                row: list[Entry] = [f"{name}{part}" if init == self.first else f"{name}, {init}{part}"]
                 for metric in rest:
                     found = self.comparison.estimate([task], None, init=init, learner=name, metric=metric)
                     row.append(number(found, 2) if found.mean == found.mean else "")
@@ -181,7 +187,8 @@ class Tables:
                 known = [e.mean for e in found if e.mean == e.mean]
                 if known:
                     mean = Number(sum(known) / len(known))
-                    rows.append([f"{learner}: {title}", *(number(e) for e in found), mean])
+                    part = "" if "floor" in what else short_of(self.comparison, tasks, labels)
+                    rows.append([f"{learner}: {title}{part}", *(number(e) for e in found), mean])
         return Table(["", *self.comparison.spec.task_titles.values(), "mean"], rows)
 
 
