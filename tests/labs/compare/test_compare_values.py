@@ -14,7 +14,7 @@ from iclgd.labs.compare.cost import _reading, _training
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.page import glossary
 from iclgd.labs.compare.run import wanted
-from iclgd.labs.compare.spec import WHOLE, CompareCell
+from iclgd.labs.compare.spec import WHOLE, CompareCell, CompareSpec
 from iclgd.labs.compare.view import _flat, _mean, _side_by_side, is_control, title_of
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
@@ -209,14 +209,20 @@ def bench() -> Bench:
     return made
 
 
+@pytest.mark.parametrize("metrics", ["SimAOU,label-share", "SimAOU,contrast-AM"])
 @pytest.mark.parametrize("contrast, floor", [(False, False), (True, False), (False, True), (True, True)])
-def test_reading_costs_each_context_and_the_queries_behind_it_and_the_floor_once_more_and_wider(contrast, floor):
-    spec = CompareCell.model_construct(contrast=contrast, floor=floor)
+def test_reading_costs_each_context_and_the_queries_behind_it_and_the_floor_once_more_and_wider(
+    contrast, floor, metrics
+):
+    """The floor of what labels change takes right labels and wrong ones."""
+    metrics = CompareSpec.of({"metrics": metrics}).metrics
+    spec = CompareCell.model_construct(contrast=contrast, floor=floor, metrics=metrics)
+    times = 2 if contrast and metrics[1].name == "contrast-AM" else 1
     context = 1 + (3 + 1) + (4 + 1)
     alone, behind = 5 * 1.01 + 0.002, context + 5 * (1 + context / 100) + 0.002
-    expected = [alone + behind * (1 + contrast + floor)]
+    expected = [alone + behind * (1 + contrast + floor * times)]
     if floor:
-        expected.append(WIDE * (alone + behind))  # of all queries, as there are no more than a floor is made of
+        expected.append(WIDE * (alone + behind * times))  # of all queries, as there are no more than a floor is made of
     assert list(_reading(spec, bench(), Tokens())) == pytest.approx(expected)
 
 

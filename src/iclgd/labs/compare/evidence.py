@@ -126,6 +126,7 @@ class Evidence(Tables):
         contrasts = {n: m for n, m in self.comparison.metrics.items() if m.contrast and n != "label-share"}
         header = ["", "right labels", "wrong labels", "labels' share", *(m.title for m in contrasts.values())]
         rows: list[list[Entry]] = [["icl", *self._label_cells(tasks, "icl"), *[""] * len(contrasts)]]
+        rows += self._contrast_floors(tasks, "icl", list(contrasts))
         for choice in self.learners:
             found = [self._contrast(tasks, choice.label, name) for name in contrasts]
             own = {"init": self.first, "learner": choice.label}
@@ -136,7 +137,17 @@ class Evidence(Tables):
                 if any(cell != "" for cell in beside):
                     part = marked(self.comparison, tasks, list(contrasts), {**own, "null": null})
                     rows.append([f"  {title}{part}", "", "", "", *beside])
+            rows += self._contrast_floors(tasks, choice.label, list(contrasts))
         return Table(header, rows)
+
+    def _contrast_floors(self, tasks: Sequence[str], learner: str, contrasts: Sequence[str]) -> list[list[Entry]]:
+        """What labels change, against itself: of the first draw, and of cells that have it."""
+        rows: list[list[Entry]] = []
+        for floor in self.comparison.known("floor"):
+            found = [self._contrast(tasks, learner, name, floor=floor) for name in contrasts]
+            if any(cell != "" for cell in found):
+                rows.append([f"  computed again, {floor}", "", "", "", *found])
+        return rows
 
     def _label_cells(self, tasks: Sequence[str], learner: str) -> list[Entry]:
         labels = {"init": self.first, "learner": learner}
