@@ -20,7 +20,7 @@ Who = tuple[str, str, str]  # the fact that tells it, initialisation, learner
 
 def short_of(comparison: Comparison, tasks: Sequence[str], *places: Labels) -> str:
     """`, 3 of 5 draws`: in how many all of these arrays are there. Nothing where that is every draw, or none."""
-    said = _said(comparison, _counts(comparison, tasks, places))
+    said = said_of(comparison, _counts(comparison, tasks, places))
     return f", {said}" if said else ""
 
 
@@ -30,7 +30,7 @@ def marked(comparison: Comparison, tasks: Sequence[str], names: Sequence[str], l
         _most(comparison, tasks, [n for n in names if comparison.metrics[n].contrast is contrast], labels)
         for contrast in (False, True)
     )
-    said, of_part = _said(comparison, whole), _said(comparison, part)
+    said, of_part = said_of(comparison, whole), said_of(comparison, part)
     if not of_part or part == whole:
         return f", {said}" if said else ""
     return f"{said and ', '}{said}, {CONTRAST} in {of_part}" if any(whole) else f", {of_part}"
@@ -48,8 +48,11 @@ def _counts(comparison: Comparison, tasks: Sequence[str], places: Sequence[Label
     return [len(set.intersection(*map(set, one))) for one in found]
 
 
-def _said(comparison: Comparison, counts: Sequence[int]) -> str:
-    """A task that has none of its draws cannot have it; one that has some lost the others."""
+def said_of(comparison: Comparison, counts: Sequence[int]) -> str:
+    """`3 of 5 draws`, of so many of each task; nothing where that is every draw, or none.
+
+    A task that has none of its draws cannot have it; one that has some lost the others.
+    """
     seeds = len(comparison.spec.seeds)
     if not any(counts) or all(count == seeds for count in counts):
         return ""

@@ -130,7 +130,7 @@ class Evidence(Tables):
         for choice in self.learners:
             found = [self._contrast(tasks, choice.label, name) for name in contrasts]
             own = {"init": self.first, "learner": choice.label}
-            part = marked(self.comparison, tasks, ["accuracy", *contrasts], own)
+            part = marked(self.comparison, tasks, [*self.accuracies, *contrasts], own)
             rows.append([f"{choice.label}{part}", *self._label_cells(tasks, choice.label), *found])
             for null, title in self.nulls.items():
                 beside = [self._contrast(tasks, choice.label, name, null=null) for name in contrasts]
