@@ -125,16 +125,16 @@ def test_what_is_not_there_is_listed_with_its_reason_and_learners_alike_share_a_
     untrained["kinds", 1, "gd 0.001"]["diverged"] = "the loss is not a number"
     shown = page(comparison.study)
     assert shown.table("What is not there").texts() == [
-        ["two wrong labelings (a control), contrast", "all", "sentiment", "it needs three classes."],
-        ["trained on other demonstrations", "gd 0.001", "6 of 10 draws", "it diverged"],
+        ["two wrong labelings (a control), contrast", "all", "of sentiment", "it needs three classes."],
+        ["trained on other demonstrations", "gd 0.001", "6 of 10", "it diverged"],
         [
             "noise floor in wider precision (first draw)",
             "gd 0.001, lcgd 0.001",
-            "2 of 10 draws",
+            "2 of 10",
             "there is none",
         ],
-        ["contrast of labels", "lcgd 0.001", "every draw", "training on wrong labels diverged"],
-        ["training", "gd 0.001, random weights", "1 of 10 draws", "the loss is not a number"],
+        ["contrast of labels", "lcgd 0.001", "all", "training on wrong labels diverged"],
+        ["training", "gd 0.001, random weights", "1 of 10", "the loss is not a number"],
     ]
 
 

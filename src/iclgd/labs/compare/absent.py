@@ -80,7 +80,7 @@ def left_out(comparison: Comparison) -> Table:
             weights = "" if init == comparison.spec.init[0] else f", {init} weights"
             everywhere = set[Draw]().union(*(asked[fact, init, learner] for learner in learners))
             rows.append([what, f"{of}{weights}", _where(comparison, draws, everywhere), why])
-    return Table(["", "of", "in", "why"], rows)
+    return Table(["", "of", "draws", "why"], rows)
 
 
 def _told(comparison: Comparison) -> Iterator[tuple[Who, Draw, list[tuple[str, str]]]]:
@@ -101,13 +101,14 @@ def _alike(by_learner: Mapping[Who, set[Draw]]) -> dict[tuple[str, str, frozense
 
 
 def _where(comparison: Comparison, draws: Set[Draw], everywhere: Set[Draw]) -> str:
-    """Every draw, every draw of some tasks, or so many of all."""
+    """All draws, all of some tasks, or so many of all."""
     if draws == everywhere:
-        return "every draw"
+        return "all"
     tasks = {task for task, _ in draws}
     if draws == {draw for draw in everywhere if draw[0] in tasks}:
-        return ", ".join(title for task, title in comparison.spec.task_titles.items() if task in tasks)
-    return f"{len(draws)} of {len(everywhere)} draws"
+        titles = comparison.spec.task_titles.items()
+        return f"of {', '.join(title for task, title in titles if task in tasks)}"
+    return f"{len(draws)} of {len(everywhere)}"
 
 
 def _nulls(found: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ NOTE = (
     "both reached, whatever the likeness is there. Likeness is taken from the straight line in log ‖ΔW‖ between the "
     "two nearest rates of a draw, never beyond them; rates far apart make it rough. First minus second is paired by "
     "task, draw and query; p-values are corrected for all rows (Holm). There is no such table at equal training loss: "
-    "each learner has its own."
+    "one learner's is of other things than another's."
 )
 
 
@@ -99,7 +99,7 @@ def at_equal_size(tables: Tables) -> Table:
     """The main likenesses of every pair of learners with several rates, at one ‖ΔW‖."""
     found = {name: list(_pairs(tables, name)) for name in swept_metrics(tables.comparison)}
     corrected = iter(holm([pair.apart for some in found.values() for pair in some]))
-    header = ["", "‖ΔW‖", "first", "second", "difference", "p (Holm)", "first is"]
+    header = ["", "‖ΔW‖", "first", "second", "difference", "p", "first is"]
     rows: list[list[Entry]] = []
     for name, some in found.items():
         rows += [[f"─ {tables.comparison.metrics[name].title}", *[""] * (len(header) - 1)]] if some else []
