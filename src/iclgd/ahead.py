@@ -38,7 +38,7 @@ def train_ahead(wanted: Sequence[Wanted]) -> None:
         if not trains_together(one.learner):
             continue
         if one.floor:
-            one.bench.awaits_floor(one.label, one.learner)
+            one.bench.awaits_floor(one.label, one.learner, one.demos, one.what)
         if one.bench.lacks(*one.key):
             todo.setdefault((id(one.bench), *one.key), one)
     if not todo:

@@ -1,6 +1,6 @@
 """An episode on a subject: what it was asked, what it did before and after reading, and learners run on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -23,7 +23,9 @@ from iclgd.tasks.episodes import Episode
 FLOOR_QUERIES = 8
 OTHER_BATCH = 0.37  # of all the queries' tokens, where the noise floor asks for other batches
 OWN, WRONG = "", "wrong labels"  # what a learner was trained on: the episode's demonstrations, with wrong labels
+UNCHANGED = ("zero-shot", OWN)
 Progress = Callable[[str, int], None]
+Waiting = tuple[Learner, Prompts]
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Bench:
         self.prompts = self.tokens(episode)
         self._runs: dict[tuple[str, str], Run] = {}
         self._trained: dict[tuple[str, str], Trained] = {}  # ahead of their traces
-        self._floors: dict[str, Learner] = {}  # learners that will be asked for their noise floor
-        self._wide: dict[str, Trace | None] = {}
+        self._floors: dict[tuple[str, str], Waiting] = {}  # learners that will be asked for their noise floor
+        self._wide: dict[tuple[str, str], Trace | None] = {}
         self._narrow = set[str]()
 
     def tokens(self, episode: Episode) -> Prompts:
@@ -96,10 +98,9 @@ class Bench:
     def learned(self, label: str, learner: Learner, demos: Prompts | None = None, what: str = OWN) -> Run:
         """What a learner does after the episode's own demonstrations, or after others called ``what``; run once."""
         if (label, what) not in self._runs:
-            title = f"{label}{what and ', '}{what}"
             ahead, kept = self._trained.get((label, what)), what in (OWN, WRONG)
-            self._runs[label, what] = self.run(title, learner, demos, trained=ahead, change=kept)
-            if what != OWN:  # its own are needed once more, for the noise floor
+            self._runs[label, what] = self.run(_title(label, what), learner, demos, trained=ahead, change=kept)
+            if what != OWN and (label, what) not in self._floors:  # else needed once more, for the noise floor
                 self._trained.pop((label, what), None)
         return self._runs[label, what]
 
@@ -111,9 +112,9 @@ class Bench:
         """A training that was done ahead: `learned` then only traces."""
         self._trained[label, what] = trained
 
-    def awaits_floor(self, label: str, learner: Learner) -> None:
+    def awaits_floor(self, label: str, learner: Learner, demos: Prompts, what: str = OWN) -> None:
         """This learner will be asked for its noise floor: it is trained there beside the others that are."""
-        self._floors[label] = learner
+        self._floors[label, what] = learner, demos
 
     def learned_wrong(self, label: str, learner: Learner) -> Run:
         return self.learned(label, learner, self.wrong, WRONG)
@@ -179,44 +180,70 @@ class Bench:
         return seen if wrong is None else replace(seen, icl_wrong=self.icl_wrong, tuned_wrong=wrong)
 
     def floor(
-        self, what: str, learner: Learner, own: Trace, metrics: dict[str, Metric]
+        self, what: str, learner: Learner, own: Trace, metrics: dict[str, Metric], wrong: Trace | None = None
     ) -> tuple[dict[tuple[str, str], Tensor], str | None]:
         """An update against itself, by (floor, metric): in other batches, and computed all over again, wider.
 
-        With it comes why the wider one could not be had, or what stayed narrow in it.
+        With ``wrong``, the learner's trace with wrong labels, what labels change against itself too. With it comes why
+        the wider one could not be had, or what stayed narrow in it.
         """
-        tokens = max(1, int(OTHER_BATCH * len(self.prompts.queries) * self.prompts.longest))
-        again = self.run(what, learner, tokens=tokens, trained=self._trained.get((what, OWN))).trace
-        assert again is not None
-        seen = Compared(self.zero, own, again, self.prompts)
-        found = {("other batch", name): measured(metric, seen) for name, metric in metrics.items()}
+        traces = [own] if wrong is None else [own, wrong]
+        keys = [(what, on) for on in (OWN, WRONG)[: len(traces)]]
+        for key in keys:
+            self.awaits_floor(what, learner, self.wrong if key[1] else self.prompts, key[1])
+        seen = self._repeated(self.zero, traces, [self._again(key) for key in keys])
+        found = _floors("other batch", metrics, seen)
         if self.subject.dtype not in WIDER:
             return found, "there is no wider format"
         try:
-            narrow = self._widen(what, learner)
+            narrow = self._widen(keys)
         except CannotWiden as refusal:
             return found, str(refusal)
-        zero_wide, run_wide = self._wide["zero-shot"], self._wide[what]
-        if zero_wide is None or run_wide is None:
+        zero_wide, wide = self._wide[UNCHANGED], [self._wide[key] for key in keys]
+        if zero_wide is None or wide[0] is None:
             return found, "it diverged there"
-        pair = _moved(_first(self.zero), _first(own), zero_wide, run_wide)
-        seen = Compared(*pair, self.prompts)
-        found |= {("other precision", name): measured(metric, seen) for name, metric in metrics.items()}
-        return found, f"stayed narrow: {', '.join(sorted(narrow))}" if narrow else None
+        moved = [
+            _moved(_first(self.zero), _first(trace), zero_wide, again)
+            for trace, again in zip(traces, wide, strict=True)
+            if again is not None
+        ]
+        seen = self._repeated(moved[0][0], [one for _, one, _ in moved], [again for *_, again in moved])
+        why = [f"stayed narrow: {', '.join(sorted(narrow))}"] if narrow else []
+        why += ["on wrong labels it diverged there"] if len(moved) < len(traces) else []
+        return found | _floors("other precision", metrics, seen), "; ".join(why) or None
 
-    def _widen(self, what: str, learner: Learner) -> set[str]:
-        """The first queries' traces in the wider format, of all learners that are waiting for theirs; what was not."""
-        if what in self._wide:
+    def _again(self, key: tuple[str, str]) -> Trace:
+        """The same answers in other batches; nobody asks for what was trained after this."""
+        tokens = max(1, int(OTHER_BATCH * len(self.prompts.queries) * self.prompts.longest))
+        learner, demos = self._floors[key]
+        trace = self.run(key[0], learner, demos, tokens=tokens, trained=self._trained.pop(key, None)).trace
+        assert trace is not None
+        return trace
+
+    def _repeated(self, zero: Trace, once: Sequence[Trace], again: Sequence[Trace]) -> Compared:
+        """What was computed twice, each time with right labels and perhaps with wrong ones."""
+        wrong = [side[1] if len(side) > 1 else None for side in (once, again)]
+        return Compared(zero, once[0], again[0], self.prompts, icl_wrong=wrong[0], tuned_wrong=wrong[1])
+
+    def _widen(self, asked: Sequence[tuple[str, str]]) -> set[str]:
+        """The first queries' traces in the wider format, of all learners that are waiting for theirs; what was not.
+
+        With wrong labels after right ones: what is trained beside others has other last bits.
+        """
+        if all(key in self._wide for key in asked):
             return self._narrow
-        todo = {name: waiting for name, waiting in (self._floors | {what: learner}).items() if name not in self._wide}
+        todo = {key: waiting for key, waiting in self._floors.items() if key not in self._wide}
+        unchanged = {} if UNCHANGED in self._wide else {UNCHANGED: (ZeroShot(), self.prompts)}
         with self.subject.in_precision(WIDER[self.subject.dtype]) as widening:
-            able = [name for name, waiting in todo.items() if trains_together(waiting)]
-            jobs = [Job(todo[name], self.prompts, vectors=False) for name in able]  # type: ignore[arg-type]  # able: they descend
-            trained = dict(zip(able, train_together(self.subject, jobs, self._note), strict=True))
-            for name, waiting in ({"zero-shot": ZeroShot()} | todo).items():
-                if name not in self._wide:
-                    few = {"queries": FLOOR_QUERIES, "trained": trained.get(name)}
-                    self._wide[name] = self.run(f"{name}, wider", waiting, **few).trace  # type: ignore[arg-type]  # a mixed dict
+            for on in (OWN, WRONG):
+                some = {key: waiting for key, waiting in todo.items() if key[1] == on}
+                able = [key for key, (learner, _) in some.items() if trains_together(learner)]
+                jobs = [Job(*some[key], vectors=False) for key in able]  # type: ignore[arg-type]  # able: they descend
+                trained = dict(zip(able, train_together(self.subject, jobs, self._note), strict=True))
+                for key, (learner, demos) in ((unchanged if on == OWN else {}) | some).items():
+                    self._wide[key] = self.run(
+                        f"{_title(*key)}, wider", learner, demos, FLOOR_QUERIES, trained=trained.get(key)
+                    ).trace
         self._narrow |= widening.narrow
         return self._narrow
 
@@ -227,6 +254,15 @@ class Bench:
 def trains_together(learner: Learner) -> bool:
     """Whether a learner can be trained beside others; one with a way to ``learn`` of its own is left to it."""
     return isinstance(learner, GradientDescent) and type(learner).learn is GradientDescent.learn
+
+
+def _title(label: str, what: str) -> str:
+    return f"{label}{what and ', '}{what}"
+
+
+def _floors(name: str, metrics: dict[str, Metric], seen: Compared) -> dict[tuple[str, str], Tensor]:
+    known = {n: m for n, m in metrics.items() if not m.contrast or seen.tuned_wrong is not None}
+    return {(name, n): measured(metric, seen) for n, metric in known.items()}
 
 
 def measured(metric: Metric, seen: Compared) -> Tensor:

@@ -39,7 +39,7 @@ def test_training_is_shown_by_its_last_losses_its_length_and_what_wrong_labels_c
         ["lcgd 0.01", "1.87 [1.45 2.29]", "18.3 [14.2 22.5]"],
         ["lcgd 0.1", "1.76 [1.36 2.16]", "13.8 [10.6 16.9]"],
     ]
-    cosine = table.rows[0][3]
+    cosine = table.rows[0][4]
     assert cosine.value == pytest.approx(0.85 * 0.9)
     assert 0.4 < cosine.low < 0.6 < 0.85 < cosine.high < 1
 
@@ -85,11 +85,13 @@ def test_draws_that_diverged_are_no_part_of_how_far_training_went_and_are_counte
     for cell, result in comparison.study.found():
         if (cell.labels.get("learner"), cell.labels["task"], cell.labels["seed"]) == ("gd 0.1", "kinds", 2):
             result.facts["diverged"] = "the loss is not a finite number" if "versus" not in cell.labels else None
+        if cell.labels.get("learner") == "gd 0.1":
+            result.facts["moved"] = {0: 0.1, 1: 0.2, 2: 0.9}[cell.labels["seed"]]
     tables = Evidence(Comparison(comparison.study), "prompt")
     row = "gd 0.1, 1 of 3 draws diverged"
     assert [line[0] for line in tables.training(["kinds"]).texts()] == ["gd 0.01", row, "lcgd 0.01", "lcgd 0.1"]
-    loss, size, alike = texts(tables.training(["kinds"]), row)
-    assert (loss.split()[0], size.split()[0]) == ("1.89", "26.2")
+    loss, size, moved, alike = texts(tables.training(["kinds"]), row)
+    assert (loss.split()[0], size.split()[0], moved) == ("1.89", "26.2", ".150")
     assert alike == ".850 1 of 2 draws"
     both = tables.training(["sentiment", "kinds"])
     assert texts(both, "gd 0.1, 1 of 6 draws diverged")[1].startswith("26.9 [")

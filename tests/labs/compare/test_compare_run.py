@@ -130,6 +130,12 @@ def test_a_null_whose_training_diverged_is_said_and_one_that_has_a_contrast_only
     assert little_result(subject, cell).facts["nulls_left_out"] == {"other-demos": "it diverged"}
 
 
+def test_a_null_whose_contrast_diverged_is_said(subject, task, monkeypatch):
+    monkeypatch.setattr(NULLS["other-demos"], "contrast", lambda *_what: None)
+    cell = little_cell(task, "gd:rate=0.01", nulls=("other-demos",), contrast=True)
+    assert little_result(subject, cell).facts["nulls_left_out"] == {"other-demos, contrast": "it diverged"}
+
+
 def test_an_episode_is_forgotten_when_its_last_cell_is_done(monkeypatch):
     """Cells of two episodes, the first in the first and third place."""
     forgotten = []

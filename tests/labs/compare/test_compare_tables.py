@@ -202,14 +202,14 @@ def test_a_mean_over_fewer_tasks_than_its_neighbours_says_of_how_many_it_is():
         return [one for one in plant(cell, random) if not (gone and one.labels.get("null") == "other-query")]
 
     few = Evidence(planted(lacking, **FIELDS), "prompt")
-    row = "gd 0.1: another query's update"
+    row = "gd 0.1: another query's update, 1 of 2 tasks"
     assert texts(few.nulls_by_task("SimAOU", ["gd 0.1"]), row) == [
-        *(".010 [-.015 .035]", "n/a", ".010 [-.015 .035] 1 of 2 tasks"),
+        *(".010 [-.015 .035]", "n/a", ".010 [-.015 .035]"),
     ]
     whole = texts(few.nulls_by_task("SimAOU", ["gd 0.1"]), "gd 0.1: on the demonstrations themselves")
     assert whole[2] == texts(few.by_task("SimAOU"), "gd 0.1")[2] == ".300 [-.678 .895]"
-    short = texts(few.short(["sentiment", "kinds"]), "  another query's update")
-    assert short == ["", ".020 [-.005 .045] 1 of 2 tasks", ".010 [-.015 .035] 1 of 2 tasks"]
+    short = texts(few.short(["sentiment", "kinds"]), "  another query's update, 1 of 2 tasks")
+    assert short == ["", ".020 [-.005 .045]", ".010 [-.015 .035]"]
 
 
 def test_two_learners_of_one_rate_are_held_against_each_other(tables):

@@ -14,7 +14,7 @@ from iclgd.labs.compare.cost import _reading, _training
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.page import glossary
 from iclgd.labs.compare.run import wanted
-from iclgd.labs.compare.spec import WHOLE, CompareCell
+from iclgd.labs.compare.spec import WHOLE, CompareCell, CompareSpec
 from iclgd.labs.compare.view import _flat, _mean, _side_by_side, is_control, title_of
 from iclgd.learners.descent import GradientDescent
 from iclgd.learners.layercausal import LayerCausal
@@ -139,14 +139,6 @@ def test_shares_of_several_are_what_each_is_by_itself(comparison):
     assert found.mean == pytest.approx((1 / 3 + 1 / 2) / 2)
 
 
-def test_a_null_that_a_draw_lacks_is_not_everywhere(comparison):
-    assert comparison.everywhere(**WHO)
-    assert not comparison.everywhere(**WHO, null="other-query")
-    assert not comparison.everywhere(**{**WHO, "metric": "KL"})
-    assert comparison.known("null") == ["other-query"]
-    assert comparison.known("learner") == ["gd 0.001", "lcgd 0.001"]
-
-
 def test_a_difference_is_of_the_draws_and_queries_that_both_have(comparison):
     found = comparison.difference(TASKS, "prompt", WHO, {**WHO, "null": "other-query"})
     assert found.estimate.mean == pytest.approx(0.05)
@@ -183,7 +175,7 @@ def test_a_task_without_a_number_is_left_out_of_the_mean_over_tasks():
         return plant(cell, random) if cell.labels["task"] == "kinds" else []
 
     found = planted(lost, **FIELDS)
-    (row,) = [row for row in Evidence(found, "prompt").by_task("SimAOU").rows if row[0] == "gd 0.001"]
+    (row,) = [row for row in Evidence(found, "prompt").by_task("SimAOU").rows if row[0] == "gd 0.001, 1 of 2 tasks"]
     assert row[3].value == pytest.approx(np.nanmean(found.values(["kinds"], "prompt", **WHO)))
     assert (str(row[1]), str(row[2])[:4]) == ("n/a", ".106")
 
@@ -209,14 +201,20 @@ def bench() -> Bench:
     return made
 
 
+@pytest.mark.parametrize("metrics", ["SimAOU,label-share", "SimAOU,contrast-AM"])
 @pytest.mark.parametrize("contrast, floor", [(False, False), (True, False), (False, True), (True, True)])
-def test_reading_costs_each_context_and_the_queries_behind_it_and_the_floor_once_more_and_wider(contrast, floor):
-    spec = CompareCell.model_construct(contrast=contrast, floor=floor)
+def test_reading_costs_each_context_and_the_queries_behind_it_and_the_floor_once_more_and_wider(
+    contrast, floor, metrics
+):
+    """The floor of what labels change takes right labels and wrong ones."""
+    metrics = CompareSpec.of({"metrics": metrics}).metrics
+    spec = CompareCell.model_construct(contrast=contrast, floor=floor, metrics=metrics)
+    times = 2 if contrast and metrics[1].name == "contrast-AM" else 1
     context = 1 + (3 + 1) + (4 + 1)
     alone, behind = 5 * 1.01 + 0.002, context + 5 * (1 + context / 100) + 0.002
-    expected = [alone + behind * (1 + contrast + floor)]
+    expected = [alone + behind * (1 + contrast + floor * times)]
     if floor:
-        expected.append(WIDE * (alone + behind))  # of all queries, as there are no more than a floor is made of
+        expected.append(WIDE * (alone + behind * times))  # of all queries, as there are no more than a floor is made of
     assert list(_reading(spec, bench(), Tokens())) == pytest.approx(expected)
 
 

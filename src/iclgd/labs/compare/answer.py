@@ -175,7 +175,7 @@ def _above(comparison: Comparison, own: dict[str, str], other: dict[str, str]) -
     What some task or draw does not have is nothing to be above: what is left may be a selection.
     """
     found = apart(comparison, own, other)
-    return found is not None and found.verdict == "above" and comparison.everywhere(**other)
+    return found is not None and found.verdict == "above"
 
 
 def _beside(own: str, level: dict[str, Estimate]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from iclgd.bench import FLOOR_QUERIES, Bench, trains_together
 from iclgd.lab import Cell
-from iclgd.labs.compare.run import wanted
+from iclgd.labs.compare.run import contrasts, wanted
 from iclgd.labs.compare.spec import CompareCell
 from iclgd.learners.course import Trainable
 from iclgd.models.arithmetic import WIDE, Arithmetic, Unloaded
@@ -35,7 +35,8 @@ def flops(cell: Cell, tools: Tools) -> float | None:
     noise = sum(null.name == "weight-noise" for null in spec.nulls)
     total = sum(training) + (len(courses) + noise) * _trace(cost, asked)
     if spec.floor:  # traced in other batches; trained and traced once more, wider
-        total += _trace(cost, asked) + WIDE * (training[0] + _trace(cost, asked, FLOOR_QUERIES))
+        again = _trace(cost, asked) + WIDE * (training[0] + _trace(cost, asked, FLOOR_QUERIES))
+        total += again * _times(spec)
     return total
 
 
@@ -70,10 +71,15 @@ def _reading(spec: CompareCell, bench: Bench, cost: Arithmetic) -> Iterator[floa
     """Asked alone, behind right labels and behind wrong ones; the floor once more, and wider."""
     prompts, length = bench.prompts, len(bench.prompts.context)
     behind = cost.read([length]) + _trace(cost, prompts, context=length)
-    yield _trace(cost, prompts) + behind * (1 + spec.contrast + spec.floor)
+    yield _trace(cost, prompts) + behind * (1 + spec.contrast + spec.floor * _times(spec))
     if spec.floor:
         few = _trace(cost, prompts, FLOOR_QUERIES)
-        yield WIDE * (few + cost.read([length]) + _trace(cost, prompts, FLOOR_QUERIES, length))
+        yield WIDE * (few + _times(spec) * (cost.read([length]) + _trace(cost, prompts, FLOOR_QUERIES, length)))
+
+
+def _times(spec: CompareCell) -> int:
+    """How often a noise floor learns: what labels change takes right and wrong ones."""
+    return 2 if contrasts(spec) else 1
 
 
 def _training(cost: Arithmetic, learner: Trainable, bench: Bench, demos: Prompts) -> float:

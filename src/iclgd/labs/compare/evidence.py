@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from iclgd.labs.compare.absent import marked, short_of
 from iclgd.labs.compare.family import family
 from iclgd.labs.compare.far import ALIKE, SIZES, draws, how_far
 from iclgd.labs.compare.spec import CONSTANT
@@ -31,10 +32,11 @@ class Evidence(Tables):
     def _beside(self, tasks: Sequence[str], shown: Sequence[str], *more: str) -> Table:
         """Prompted learners, what else stands in their place, learners, and below each its nulls."""
 
-        def row(title: str, **labels: str) -> list[Entry]:
+        def row(title: str, **more: str) -> list[Entry]:
+            labels = {"init": self.first, **more}
             digits = {name: 2 if self.comparison.metrics[name].by == "query" else 3 for name in shown}
-            place = {"init": self.first, **labels}
-            return [title, *(self._over(tasks, {**place, "metric": name}, digits[name], "") for name in shown)]
+            title += marked(self.comparison, tasks, shown, labels)
+            return [title, *(self._over(tasks, {**labels, "metric": name}, digits[name], "") for name in shown)]
 
         rows = [row(name, learner=name) for name in ("zero-shot", "icl", *more)]
         gone = {c: sum(self.comparison.diverged(self.first, task, c.label) for task in tasks) for c in self.learners}
@@ -63,7 +65,8 @@ class Evidence(Tables):
         rows: list[list[Entry]] = []
         for a, b in self.comparison.spec.pairs:
             labels = {"init": self.first, "learner": a.label, "versus": b.label, "metric": "alpha"}
-            rows.append([f"{a.label} ~ {b.label}", number(self.comparison.estimate(tasks, self.position, **labels))])
+            title = f"{a.label} ~ {b.label}{short_of(self.comparison, tasks, labels)}"
+            rows.append([title, number(self.comparison.estimate(tasks, self.position, **labels))])
         return Table(["", "α"], rows)
 
     def differences(self, tasks: Sequence[str], metric: str) -> Table:
@@ -71,8 +74,10 @@ class Evidence(Tables):
         rows: list[list[Entry]] = []
         for row in family(self.comparison, tasks, self.position, metric):
             layers = self.comparison.layers_apart(tasks, self.position, *row.pair)
-            counted = f"{layers.up} up, {layers.down} down of {layers.of}" if layers.of else ""
-            rows.append([row.name, number(row.found.estimate), _p(row.found.corrected), row.found.verdict, counted])
+            shown = layers.of and not row.part
+            counted = f"{layers.up} up, {layers.down} down of {layers.of}" if shown else ""
+            title, p = f"{row.name}{row.part}", _p(row.found.corrected)
+            rows.append([title, number(row.found.estimate), p, row.verdict, counted])
         return Table(["", self.comparison.metrics[metric].title, "p (Holm)", "first is", "layers"], rows)
 
     # the part that labels make
@@ -82,43 +87,60 @@ class Evidence(Tables):
         contrasts = {n: m for n, m in self.comparison.metrics.items() if m.contrast and n != "label-share"}
         header = ["", "right labels", "wrong labels", "labels' share", *(m.title for m in contrasts.values())]
         rows: list[list[Entry]] = [["icl", *self._label_cells(tasks, "icl"), *[""] * len(contrasts)]]
+        rows += self._contrast_floors(tasks, "icl", list(contrasts))
         for choice in self.learners:
             own = {"init": self.first, "learner": choice.label}
             found = [self._over(tasks, {**own, "metric": name}, nothing="") for name in contrasts]
-            rows.append([choice.label, *self._label_cells(tasks, choice.label), *found])
+            part = marked(self.comparison, tasks, [*self.accuracies, *contrasts], own)
+            rows.append([f"{choice.label}{part}", *self._label_cells(tasks, choice.label), *found])
             for null, title in self.nulls.items():
-                beside = [self._null_contrast(tasks, choice.label, name, null) for name in contrasts]
+                beside = [self._over(tasks, {**own, "null": null, "metric": name}, nothing="") for name in contrasts]
                 if any(cell != "" for cell in beside):
-                    rows.append([f"  {title}{self._of_tasks(tasks, choice.label, null)}", "", "", "", *beside])
+                    part = marked(self.comparison, tasks, list(contrasts), {**own, "null": null})
+                    rows.append([f"  {title}{part}", "", "", "", *beside])
+            rows += self._contrast_floors(tasks, choice.label, list(contrasts))
         return Table(header, rows)
 
-    def _of_tasks(self, tasks: Sequence[str], learner: str, null: str) -> str:
-        """In how many tasks a null has a contrast, where not in all: its mean is over these, its neighbours' is not."""
-        labels = {"init": self.first, "learner": learner, "null": null}
-        contrasts = [name for name, metric in self.comparison.metrics.items() if metric.contrast]
-        some = [t for t in tasks if any(self.comparison.arrays(task=t, metric=n, **labels) for n in contrasts)]
-        return f", {len(some)} of {len(tasks)} tasks" if len(some) < len(tasks) else ""
+    def _contrast_floors(self, tasks: Sequence[str], learner: str, contrasts: Sequence[str]) -> list[list[Entry]]:
+        """What labels change, against itself: of the first draw, and of cells that have it."""
+        rows: list[list[Entry]] = []
+        for floor in self.comparison.known("floor"):
+            place = {"init": self.first, "learner": learner, "floor": floor}
+            found = [self._over(tasks, {**place, "metric": name}, nothing="") for name in contrasts]
+            if any(cell != "" for cell in found):
+                rows.append([f"  computed again, {floor}", "", "", "", *found])
+        return rows
 
     def _label_cells(self, tasks: Sequence[str], learner: str) -> list[Entry]:
         right = {"init": self.first, "learner": learner, "metric": "accuracy"}
         found = (right, {**right, "null": "wrong-labels"}, {**right, "metric": "label-share"})
         return [self._over(tasks, labels, 2) for labels in found]
 
-    def _null_contrast(self, tasks: Sequence[str], learner: str, name: str, null: str) -> Entry:
-        labels = {"init": self.first, "learner": learner, "metric": name, "null": null}
-        found = self.comparison.estimate(tasks, self.position, **labels)
-        return number(found) if found.mean == found.mean else ""
-
     def training(self, tasks: Sequence[str]) -> Table:
-        """How far training went: loss, size of the weight change, how alike it is with wrong labels."""
+        """How far training went: loss, size of the weight change, weights that moved, how alike with wrong labels."""
         rows: list[list[Entry]] = []
         of = len(self.comparison.spec.seeds) * len(tasks)
         for choice in self.learners:
             lost = sum(self.comparison.diverged(self.first, task, choice.label) for task in tasks)
             title = f"{choice.label}, {lost} of {of} draws diverged" if lost else choice.label
-            cells = [self._how_far(tasks, choice.label, quantity, of - lost) for quantity in (*SIZES, ALIKE)]
-            rows.append([title, *cells])
-        return Table(["", "loss, last demonstrations", "‖ΔW‖", "cos ΔW, right and wrong labels"], rows)
+            sizes = [self._how_far(tasks, choice.label, quantity, of - lost) for quantity in SIZES]
+            alike = self._how_far(tasks, choice.label, ALIKE, of - lost)
+            rows.append([title, *sizes, self._moved(tasks, choice.label), alike])
+        header = ["loss, last demonstrations", "‖ΔW‖", "weights moved", "cos ΔW, right and wrong labels"]
+        return Table(["", *header], rows)
+
+    def _moved(self, tasks: Sequence[str], learner: str) -> Entry:
+        """The share of the trained weights that are not what they were; n/a of what is not trained step by step."""
+        lost = {task: self.comparison.lost(self.first, task, learner) for task in tasks}
+        place = {"init": self.first, "learner": learner}
+        shares = [
+            result.facts["moved"]
+            for cell, result in self.comparison.study.found()
+            if "moved" in result.facts
+            and all(cell.labels.get(name) == value for name, value in place.items())
+            and cell.labels["seed"] not in lost.get(str(cell.labels["task"]), {cell.labels["seed"]})
+        ]
+        return Number(float(np.mean(shares))) if shares else "n/a"
 
     def _how_far(self, tasks: Sequence[str], learner: str, quantity: str, of: int) -> Entry:
         """With the number of draws that it is known of, where that is not all that did not diverge."""

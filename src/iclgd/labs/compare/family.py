@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from iclgd.labs.compare.absent import short_of
 from iclgd.labs.compare.spec import CONSTANT
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.view import Comparison
-from iclgd.metrics.differences import Difference, holm
+from iclgd.metrics.differences import Difference, Verdict, holm
 from iclgd.nulls import NULLS
 
 Place = dict[str, str]
@@ -20,6 +21,11 @@ class Row:
     name: str
     pair: Pair
     found: Difference
+    part: str  # `, 3 of 5 draws` where not every draw has both: what is left may be a selection, and decides nothing
+
+    @property
+    def verdict(self) -> Verdict:
+        return "undecided" if self.part else self.found.verdict
 
 
 def family(comparison: Comparison, tasks: Sequence[str], position: str, metric: str) -> list[Row]:
@@ -30,15 +36,15 @@ def family(comparison: Comparison, tasks: Sequence[str], position: str, metric: 
         found = {name: comparison.difference(tasks, position, *pair) for name, pair in named.items()}
         known = {name: one for name, one in found.items() if one is not None}
         corrected = zip(known, holm(list(known.values())), strict=True)
-        return [Row(name, named[name], one) for name, one in corrected]
+        return [Row(name, named[name], one, short_of(comparison, tasks, *named[name])) for name, one in corrected]
 
     return comparison.shared(("family", tuple(tasks), position, metric), make)
 
 
-def apart(comparison: Comparison, one: Mapping[str, str], two: Mapping[str, str]) -> Difference | None:
+def apart(comparison: Comparison, one: Mapping[str, str], two: Mapping[str, str]) -> Row | None:
     """One minus two over all tasks, as the table of their metric has it; none where it has no such row."""
     rows = family(comparison, comparison.spec.task, comparison.spec.position, one["metric"])
-    return next((row.found for row in rows if row.pair == (one, two)), None)
+    return next((row for row in rows if row.pair == (one, two)), None)
 
 
 def nulls(comparison: Comparison) -> dict[str, str]:

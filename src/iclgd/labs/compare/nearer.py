@@ -4,6 +4,7 @@ A mean over three tasks decides next to nothing; draws of one task may. A learne
 one answer for all queries, and against itself trained on something else; p-values are corrected for all of a task's.
 """
 
+from iclgd.labs.compare.absent import short_of
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.family import Pair, Place, apart
 from iclgd.labs.compare.spec import CONSTANT
@@ -44,7 +45,8 @@ def _verdicts(tables: Evidence, task: str) -> dict[str, dict[str, str]]:
     alone = len(tables.comparison.spec.task) == 1
     for ((learner, name), pair), one in zip(pairs.items(), holm(found), strict=True):
         row = apart(tables.comparison, *pair) if alone else None
-        verdicts.setdefault(learner, {})[name] = (row or one).verdict
+        part = short_of(tables.comparison, [task], *pair)  # what is left may be a selection
+        verdicts.setdefault(learner, {})[name] = "undecided" if part else (row or one).verdict
     return verdicts
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from iclgd.labs.compare import charts, figures, sweep_charts
+from iclgd.labs.compare import absent, charts, equal, figures, sweep_charts
 from iclgd.labs.compare.answer import answer, found
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.explore import explored
@@ -40,11 +40,15 @@ LABELS = (
     "Accuracy after right and after wrong labels, how much of the update labels make, and the cosine of what they "
     "change in reading and in training; below each learner its nulls."
 )
-DIFFERENCES = "First minus second on the same draws and queries; p-values corrected for all rows (Holm)."
+DIFFERENCES = (
+    "First minus second on the same draws and queries; p-values corrected for all rows (Holm). Where some draws lack "
+    "one of the two, what is left may be a selection, and nothing is decided."
+)
 ONE_SEED = "1 seed: they are about other queries after the same demonstrations, and decide nothing."
 TRAINING = (
     "Means over draws, tasks alike; 95% intervals are over tasks, or over the draws of a single one. Draws that "
-    "diverged are left out. A cosine near 1 says that training hardly looked at the labels."
+    "diverged are left out. Weights moved: the share of those that were trained that are not what they were. A cosine "
+    "near 1 says that training hardly looked at the labels."
 )
 CAPTIONS = {
     "layers-prompt": (
@@ -142,10 +146,14 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
         if metric.by == "query" or (metric.by == "layer" and metric.of != "training" and name != "label-share"):
             title = f"Differences in {metric.title}, {where}"
             yield Section(title, differences, tables.differences(spec.task, name))
+    if (beside := equal.at_equal_size(tables)).rows:
+        yield Section(f"{equal.TITLE}, {where}", equal.NOTE, beside)
     if spec.pairs:
         yield Section(f"Two finetuned learners, {where}", "α: SimAM_Δ between them.", tables.pairs(spec.task))
     if brief:
         yield Section("Training", TRAINING, tables.training(spec.task))
+        if (gone := absent.left_out(comparison)).rows:
+            yield Section("What is not there", absent.NOTE, gone)
 
 
 def _by_task(tables: Evidence, where: str, brief: bool) -> Iterator[Section]:

@@ -85,7 +85,8 @@ def wanted(spec: CompareCell, bench: Bench) -> Iterator[Wanted]:
         except Refusal:  # said where the null is asked for its trace
             continue
     for what, demos in others.items():
-        yield Wanted(bench, spec.learner.label, spec.learner.make(), demos, what)
+        floor = spec.floor and what == WRONG and contrasts(spec) != {}
+        yield Wanted(bench, spec.learner.label, spec.learner.make(), demos, what, floor)
 
 
 def bench_of(spec: CompareCell, tools: Tools) -> Bench:
@@ -110,6 +111,11 @@ def updates(spec: CompareCell) -> dict[str, Metric]:
     return {n: m for n, m in metrics_of(spec).items() if m.by == "layer" and not m.contrast and m.of != "training"}
 
 
+def contrasts(spec: CompareCell) -> dict[str, Metric]:
+    """The likenesses of what labels change, that nulls and floors have too; none where it was not asked for."""
+    return {n: m for n, m in metrics_of(spec).items() if spec.contrast and m.contrast and n != "label-share"}
+
+
 def _prompted(spec: CompareCell, bench: Bench) -> Result:
     """Zero-shot and icl: their answers and, with the contrast, what labels change in reading."""
     zero, icl = bench.zero, bench.icl
@@ -132,7 +138,8 @@ def _prompted(spec: CompareCell, bench: Bench) -> Result:
         looks, facts["looked"] = looked(bench)
         arrays += looks
     if spec.floor:
-        found, facts["floor"] = bench.floor("icl", InContext(), icl, updates(spec))
+        wrong = bench.icl_wrong if contrasts(spec) else None
+        found, facts["floor"] = bench.floor("icl", InContext(), icl, updates(spec) | contrasts(spec), wrong)
         arrays += [_layers(v, metric=m, floor=f, learner="icl") for (f, m), v in found.items()]
     return Result(facts, arrays)
 
@@ -178,7 +185,9 @@ def _learned(spec: CompareCell, bench: Bench) -> Result:
     arrays += _nulls(spec, bench, ran, left_out)
     arrays += _contrast(spec, bench, ran.trace, left_out)
     if spec.floor:
-        found, facts["floor"] = bench.floor(choice.label, learner, ran.trace, updates(spec))
+        wrong = bench.learned_wrong(choice.label, learner).trace if contrasts(spec) else None
+        metrics = updates(spec) | contrasts(spec)
+        found, facts["floor"] = bench.floor(choice.label, learner, ran.trace, metrics, wrong)
         arrays += [_layers(v, metric=m, floor=f) for (f, m), v in found.items()]
     return Result(facts, arrays)
 
@@ -257,9 +266,10 @@ def _contrast(spec: CompareCell, bench: Bench, tuned: Trace, left_out: dict[str,
         except Refusal as refusal:
             left_out[f"{chosen.label}, contrast"] = str(refusal)
             continue
-        if seen is not None:
-            kept = {n: m for n, m in metrics.items() if n != "label-share"}
-            arrays += [_array(metric, seen, metric=n, null=chosen.label) for n, metric in kept.items()]
+        if seen is None:
+            left_out[f"{chosen.label}, contrast"] = "it diverged"
+        else:
+            arrays += [_array(metric, seen, metric=n, null=chosen.label) for n, metric in contrasts(spec).items()]
     return arrays
 
 

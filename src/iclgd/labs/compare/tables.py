@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from iclgd.choices import Choice
+from iclgd.labs.compare.absent import marked, short_of
 from iclgd.labs.compare.family import nulls
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.view import Comparison, Labels, number
@@ -120,6 +121,10 @@ class Tables:
         ]
         if not any(e is not None and e.mean == e.mean for e in found):
             return []
+        if "null" in what:  # a noise floor is of the first draw
+            title += marked(
+                self.comparison, [task], list(self.likeness), {"init": self.first, "learner": learner, **what}
+            )
         return [[title, *("" if e is None else number(e) if e.mean == e.mean else "n/a" for e in found)]]
 
     def predictions(self, task: str) -> Table:
@@ -131,7 +136,8 @@ class Tables:
         rows: list[list[Entry]] = []
         for init in self.comparison.spec.init:
             for name in ("zero-shot", "icl", *(choice.label for choice in self.learners)):
-                row: list[Entry] = [name if init == self.first else f"{name}, {init}"]
+                part = marked(self.comparison, [task], list(rest), {"init": init, "learner": name})
+                row: list[Entry] = [f"{name}{part}" if init == self.first else f"{name}, {init}{part}"]
                 for metric in rest:
                     found = self.comparison.estimate([task], None, init=init, learner=name, metric=metric)
                     row.append(number(found, 2) if found.mean == found.mean else "")
@@ -158,7 +164,8 @@ class Tables:
                 cells = [f"{gone} diverged" if gone else _spread(e) for e, gone in zip(found, lost, strict=True)]
                 # a mean over other draws than the next row's would mislead
                 mean = "n/a" if any(lost) else self._over(tasks, labels)
-                rows.append([learner if init == "trained" else f"{learner}, {init}", *cells, mean])
+                part = "" if any(lost) else short_of(self.comparison, tasks, labels)
+                rows.append([f"{learner}{'' if init == 'trained' else f', {init}'}{part}", *cells, mean])
         return Table(["", *self.comparison.spec.task_titles.values(), "mean"], rows)
 
     def nulls_by_task(self, metric: str, learners: Sequence[str]) -> Table:
@@ -173,16 +180,15 @@ class Tables:
                 labels = {"init": self.first, "learner": learner, "metric": metric, **what}
                 found = [self.comparison.estimate([task], self.position, **labels) for task in tasks]
                 if any(e.mean == e.mean for e in found):
-                    rows.append([f"{learner}: {title}", *(number(e) for e in found), self._over(tasks, labels)])
+                    part = "" if "floor" in what else short_of(self.comparison, tasks, labels)
+                    cells = [*(number(e) for e in found), self._over(tasks, labels)]
+                    rows.append([f"{learner}: {title}{part}", *cells])
         return Table(["", *self.comparison.spec.task_titles.values(), "mean"], rows)
 
     def _over(self, tasks: Sequence[str], labels: Labels, digits: int = 3, nothing: str = "n/a") -> Entry:
-        """The mean over tasks with its interval, and of how many tasks it is where not of all."""
+        """The mean over tasks with its interval."""
         found = self.comparison.estimate(tasks, self.position, **labels)
-        if found.mean != found.mean:
-            return nothing
-        few = f"{found.tasks} of {len(tasks)} tasks" if found.tasks < len(tasks) else ""
-        return Number(found.mean, found.low, found.high, digits, few)
+        return number(found, digits) if found.mean == found.mean else nothing
 
 
 def _spread(estimate: Estimate) -> Entry:

@@ -217,10 +217,6 @@ class Comparison:
         mean, low, high = intervals(block, self.bounds(labels))
         return mean, low if metric is None else np.maximum(low, metric.bounds[0]), high
 
-    def everywhere(self, **labels: str) -> bool:
-        """Whether every task and every draw has it."""
-        return all(len(self.arrays(task=task, **labels)) == len(self.spec.seeds) for task in self.spec.task)
-
     # differences
 
     def difference(self, tasks: Sequence[str], position: str | None, one: Labels, two: Labels) -> Difference | None:
