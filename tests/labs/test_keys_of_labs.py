@@ -15,7 +15,7 @@ from iclgd.labs.dual.spec import TrainCell
 from iclgd.learners import LEARNERS
 from iclgd.metrics import METRICS
 from iclgd.nulls import NULLS
-from iclgd.registry import Registry
+from iclgd.registry import Registry, source_hash
 from iclgd.small import references
 from iclgd.small.known import REFERENCES
 from iclgd.small.languages.encoders import ENCODERS, PrincipalComponents
@@ -57,9 +57,11 @@ def test_whatever_a_cell_chooses_stands_in_its_key_with_its_version(lab: str) ->
 
 @pytest.mark.parametrize("registry", [FAMILIES, REFERENCES, ENCODERS, MODIFICATIONS, LEARNERS, METRICS, NULLS])
 def test_every_thing_of_this_package_that_a_key_can_name_has_a_version(registry: Registry[Any]) -> None:
-    assert list(registry)
-    assert {name: registry.identity(name).partition("@")[0] for name in registry} == {n: n for n in registry}
-    assert all(VERSIONED.fullmatch(registry.identity(name)) for name in registry)
+    ours = [name for name in registry if source_hash(registry[name]) is None]  # not what other tests registered
+    assert ours
+    for name in ours:
+        assert VERSIONED.fullmatch(registry.identity(name)), name
+        assert registry.identity(name).partition("@")[0] == name
 
 
 @pytest.mark.parametrize("lab", OF_A_FAMILY)
