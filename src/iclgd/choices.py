@@ -4,7 +4,7 @@ The options of a thing are the fields of its dataclass, so a learner, a null or 
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, get_type_hints
 
@@ -160,6 +160,11 @@ def _from_text(text: str) -> dict[str, Any]:
             raise Refusal(f'"{text}" has {option} twice; give it once.')
         found[option] = None if value in ("none", "None") else value
     return found
+
+
+def in_key(named: Callable[[str], str]) -> PlainSerializer:
+    """How a field that holds a bare name is written: ``named`` gives what stands for it in a key, with a version."""
+    return PlainSerializer(lambda name, info: named(name) if (info.context or {}).get("keyed") else name)
 
 
 def one_of(registry: Registry[Any]) -> Any:

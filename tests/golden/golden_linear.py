@@ -37,7 +37,7 @@ def linear_arrays(**given: Any) -> Arrays:
     found: dict[str, Any] = {"loss": over_seeds(results, quantity="loss", learner="trained")}
     names = [one.labels["learner"] for one in results[0].select(quantity="likeness")]
     for name in names:
-        found[f"{name}/loss"] = only(results[0], quantity="loss", learner=name)
+        found[f"{name}/loss"] = over_seeds(results, quantity="loss", learner=name)
         found[f"{name}/likeness"] = over_seeds(results, quantity="likeness", learner=name)
     for one in results[0].select(quantity="risk"):
         found[f"{one.labels['learner']}/risk"] = one.values
@@ -48,10 +48,8 @@ def linear_arrays(**given: Any) -> Arrays:
     found |= {f"curve/{name}": values for name, values in curves.items()}
     for one in results[0].select(quantity="shifted loss"):
         kind, learner = one.labels["shift"], one.labels["learner"]
-        if learner == "trained":
-            found[f"shift/{kind}"] = over_seeds(results, 1, quantity="shifted loss", shift=kind, learner="trained")
-        else:
-            found[f"shift/{kind}/{learner}"] = one.values
+        name = f"shift/{kind}" if learner == "trained" else f"shift/{kind}/{learner}"
+        found[name] = over_seeds(results, 1, quantity="shifted loss", shift=kind, learner=learner)
     for one in results[0].select(quantity="likeness by layer"):
         for i, layer in enumerate(one.coordinates["layer"]):
             for j, learner in enumerate(one.coordinates["learner"]):

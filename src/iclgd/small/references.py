@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from iclgd.metrics.functions import Predict, half_square
+from iclgd.registry import versioned
 from iclgd.small import fast, learners, optimum
 from iclgd.small.kernels import KERNELS
 from iclgd.small.known import REFERENCES
@@ -19,11 +21,13 @@ def linear(learner: LinearLearner) -> Predict:
     return lambda episodes: learners.predict(learner(episodes.x, episodes.y), episodes.query)
 
 
+@versioned(1)
 def gd(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     rate = optimum.first_rate(task, sample) if steps == 1 else optimum.best_gd(task, sample, steps)[0]
     return {f"gd ×{steps}": linear(lambda x, y: learners.gd(x, y, rate, steps))}
 
 
+@versioned(1)
 def gdpp(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     """With one (η, γ) for all steps, and each minimum with its own at every step."""
 
@@ -37,6 +41,7 @@ def gdpp(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     return found
 
 
+@versioned(1)
 def momentum(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     guess = torch.tensor([optimum.first_rate(task, sample), 0.3], dtype=sample.x.dtype)
     p, _ = optimum.tuned(lambda p: lambda x, y: learners.momentum(x, y, p[0], p[1], steps), guess, sample, task)
@@ -44,6 +49,7 @@ def momentum(task: Regression, sample: Episodes, steps: int) -> dict[str, Predic
     return {f"momentum ×{steps}": linear(lambda x, y: learners.momentum(x, y, rate, inertia, steps))}
 
 
+@versioned(1)
 def preconditioned(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     """As many steps as asked for, each with the best matrix of its own."""
     matrices, _ = optimum.best_preconditioners(task, sample, steps)
@@ -51,24 +57,29 @@ def preconditioned(task: Regression, sample: Episodes, steps: int) -> dict[str, 
     return {f"preconditioned gd ×{steps}": learner}
 
 
+@versioned(1)
 def ridge(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     guess = torch.tensor([max(task.noise**2, 1e-2)], dtype=sample.x.dtype)
     penalty = optimum.tuned(lambda p: lambda x, y: learners.ridge(x, y, p[0]), guess, sample, task)[0].item()
     return {"ridge": linear(lambda x, y: learners.ridge(x, y, penalty))}
 
 
+@versioned(1)
 def newton(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     return {f"newton ×{steps}": linear(lambda x, y: learners.newton(x, y, steps))}
 
 
+@versioned(1)
 def least_squares(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     return {"least squares": linear(learners.least_squares)}
 
 
+@versioned(1)
 def averaging(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     return {"averaging": linear(learners.averaging)}
 
 
+@versioned(1)
 def mesa(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     """The mesa layer's last answer: ridge regression, kept up one demonstration after another."""
     guess = torch.tensor([max(task.noise**2, 1e-2)], dtype=sample.x.dtype)
@@ -76,6 +87,7 @@ def mesa(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     return {"mesa": linear(lambda x, y: mesa_weights(x, y, penalty)[-1])}
 
 
+@versioned(1)
 def delta(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     """The delta rule from 0 at its best rate, the demonstrations read in order and ``steps`` times over."""
 
@@ -87,6 +99,7 @@ def delta(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     return {f"delta rule ×{steps}": linear(learner(rate))}
 
 
+@versioned(1)
 def gated_delta(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     """The delta rule from a decaying state at its best rate and decay."""
 
@@ -103,6 +116,7 @@ def gated_delta(task: Regression, sample: Episodes, steps: int) -> dict[str, Pre
     return {f"gated delta rule ×{steps}": linear(learner(*p))}
 
 
+@versioned(1)
 def longhorn(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     """The proximal step of every demonstration, at the best weight of its loss."""
 
@@ -119,6 +133,7 @@ def longhorn(task: Regression, sample: Episodes, steps: int) -> dict[str, Predic
     return {f"longhorn ×{steps}": linear(learner(p))}
 
 
+@versioned(1)
 def ttt(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     """Gradient steps on mini-batches of demonstrations from 0, at the best rate."""
 
@@ -144,6 +159,7 @@ def _fitting(task: Regression) -> float:
 class FunctionalDescent:
     """Functional gradient descent in a kernel's space at its best rate (Cheng 2024)."""
 
+    version: ClassVar[int] = 1
     kernel: str = "rbf"
 
     def __post_init__(self) -> None:
@@ -161,6 +177,7 @@ class FunctionalDescent:
         return {f"kernel {self.kernel} ×{steps}": partial(at, p.item())}
 
 
+@versioned(1)
 def zero(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     """0, whatever was shown."""
     return {"zero": lambda episodes: 0 * episodes.query[..., :1].expand(*episodes.query.shape[:-1], task.function.dy)}
@@ -178,6 +195,7 @@ def nearest(k: int) -> Predict:
     return answer
 
 
+@versioned(1)
 def neighbours(task: Regression, sample: Episodes, steps: int) -> dict[str, Predict]:
     k = min(NEIGHBOURS, task.demos)
     return {f"{k} nearest": nearest(k)}

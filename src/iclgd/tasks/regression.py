@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from iclgd.errors import Refusal
+from iclgd.registry import versioned
 from iclgd.tasks.families import check_mean
 from iclgd.tasks.laws import Function, Inputs, Law, LinearMap, Quadratic, ReluNetwork, Sine, Sparse, Tree
 
@@ -69,8 +70,12 @@ def corrupt(episodes: Episodes, labels: int, generator: Generator) -> Episodes:
 
 
 def _family(
-    inputs: Callable[[int], Inputs], function: Callable[[Inputs, int], Function], one_output: bool = True
+    inputs: Callable[[int], Inputs],
+    function: Callable[[Inputs, int], Function],
+    one_output: bool = True,
+    version: int = 1,
 ) -> Callable[..., Regression]:
+    @versioned(version)
     def build(
         dx: int,
         dy: int,

@@ -81,6 +81,15 @@ def test_single_precision_is_asked_for_what_it_can_give() -> None:
         assert page(study_of("dual check", spec, lambda _cell: heads_of(0, **near))).answer.startswith(says)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size, says", [(9e-10, "All 6"), (2e-9, "Only 0 of 6")])
+def test_the_kernels_own_residual_is_asked_for_double_precision_whatever_the_model_has(
+    dtype: str, size: float, says: str
+) -> None:
+    spec, off = CheckSpec(k=2, queries=1, dtype=dtype), {"kernel_residual": np.full((2, 3), size)}
+    assert page(study_of("dual check", spec, lambda _cell: heads_of(0, **off))).answer.startswith(says)
+
+
 def test_one_query_has_no_other_to_compare_its_step_with() -> None:
     shown = page(study(queries=1))
     assert shown.answer.endswith("(cosine .90 with the step of wrong labels).")

@@ -28,6 +28,10 @@ def cell_of(**change):
     return TrainSpec.of(GIVEN | change).cells()[0].spec
 
 
+def exam_of(cell):
+    return exam_.exam(cell, exam_.at_their_best(cell))
+
+
 def as_params(layer):
     """The same layer at another scale of its two matrices, which moves freely between them."""
     return {"qk": 2 * layer.qk.float(), "pv": layer.pv.float() / 2}
@@ -37,7 +41,7 @@ def as_params(layer):
 def built():
     """The best gradient step as a layer of attention, and all that is measured on it."""
     cell = cell_of()
-    judged, rate = exam_.exam(cell), optimum.one_step(cell.family)[0]
+    judged, rate = exam_of(cell), optimum.one_step(cell.family)[0]
     return cell, judged, rate, measured(cell, judged, as_params(construct.gd_layer(3, 2, rate)), [])
 
 
@@ -114,8 +118,8 @@ def test_the_matrices_kept_are_the_learned_and_the_constructed_ones(built):
 
 
 def test_out_of_distribution_the_layer_stays_the_step(built):
-    _, judged, _, result = built
-    for kind, cases in judged.shifted.items():
+    cell, judged, _, result = built
+    for kind, cases in exam_.shifts(cell).items():
         losses = {
             name: only(result, quantity="shifted loss", shift=kind, learner=name) for name in ("trained", "gd ×1")
         }
@@ -126,8 +130,8 @@ def test_out_of_distribution_the_layer_stays_the_step(built):
 
 
 def test_shifted_episodes_are_shifted_as_they_say(built):
-    cell, judged, _, _ = built
-    shifted = judged.shifted
+    cell, *_ = built
+    shifted = exam_.shifts(cell)
     base = shifted["label scale"][1.0]
     assert list(shifted["input scale"]) == [0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0]
     for factor, case in shifted["input scale"].items():
@@ -149,7 +153,7 @@ def test_shifted_episodes_are_shifted_as_they_say(built):
 @pytest.mark.parametrize("k, counts", [(3, [0, 1, 2, 3]), (10, [0, 2, 4, 6, 8, 10]), (12, [0, 2, 4, 6, 8, 10, 12])])
 def test_random_labels_come_in_about_five_steps_up_to_all_of_them(k, counts):
     cell = cell_of(k=k, episodes=2)
-    assert list(exam_.shifts(cell, cell.family)["random labels"]) == counts
+    assert list(exam_.shifts(cell)["random labels"]) == counts
 
 
 def test_the_exam_has_its_episodes_and_enough_queries_for_implied_weights(built):
@@ -162,7 +166,7 @@ def test_the_exam_has_its_episodes_and_enough_queries_for_implied_weights(built)
 
 def test_the_answer_after_each_layer_is_compared_by_itself():
     cell = cell_of(layers=2, shared=True, learners="gd", noise=0.0)
-    judged, rate = exam_.exam(cell), optimum.one_step(cell.family)[0]
+    judged, rate = exam_of(cell), optimum.one_step(cell.family)[0]
     result = measured(cell, judged, as_params(construct.gd_layer(3, 2, rate)), [])
     found = only(result, quantity="likeness by layer")
     assert found.coordinates["layer"] == (1, 2)

@@ -17,7 +17,8 @@ def test_the_picture_of_training_draws_means_ranges_and_references():
     trained = line(left, "trained")
     assert list(trained.get_xdata()) == [0, 10, 20]
     assert trained.get_ydata() == pytest.approx([0.9, 0.6, 0.3])
-    assert [line(left, name).get_ydata()[0] for name in ("gd ×1", "ridge", "zero")] == [0.29, 0.35, 0.5]
+    levels = [line(left, name).get_ydata()[0] for name in ("gd ×1", "ridge", "zero")]
+    assert levels == pytest.approx([0.29, 0.35, 0.5])
     low, high = left.collections[0].get_paths()[0].get_extents().get_points()[:, 1]
     assert (low, high) == pytest.approx((0.29, 0.91))
     assert middle.lines[0].get_ydata() == pytest.approx([0.01, 0.5, 0.9])

@@ -38,7 +38,7 @@ SAYS = (
     "cosine of two queries' steps. Means over heads and queries."
 )
 APART = ("own", "first", "needed", "needed_moved")  # said in sentences instead
-TOLERANCES = {"float64": TOLERANCE, "float32": 1e-4}  # of a residual, by the arithmetic of the model
+TOLERANCES = {"float64": TOLERANCE, "float32": 1e-4}  # of `residual`, by the arithmetic of the model
 LINES = (
     "By layer: the step's share of a head, the part of it that label words give, its cosine with the step of wrong "
     "labels, and with another query's step. Means over heads and queries."
@@ -67,7 +67,6 @@ class Heads:
             **first.facts["episode"],
             "queries": [query for _, result in found for query in result.facts["episode"]["queries"]],
         }
-        self.tolerance = TOLERANCES[self.spec.dtype]
 
     def mean(self, name: str) -> Float[Tensor, "..."]:
         return self.values[name].nanmean(0)
@@ -81,10 +80,15 @@ class Heads:
         """The largest over queries."""
         return {name: value.amax(0) for name, value in self.values.items() if name.endswith("residual")}
 
+    def tolerance(self, name: str) -> float:
+        """How large a residual may be; the kernel's own is computed in float64 whatever the model's arithmetic."""
+        return TOLERANCE if name == "kernel_residual" else TOLERANCES[self.spec.dtype]
+
     @property
     def holding(self) -> int:
         """Heads of which every residual is as small as the arithmetic allows."""
-        return int(torch.stack([value <= self.tolerance for value in self.residuals.values()]).all(0).sum())
+        small = [value <= self.tolerance(name) for name, value in self.residuals.items()]
+        return int(torch.stack(small).all(0).sum())
 
     @cached_property
     def same(self) -> Float[Tensor, "layer head"]:

@@ -31,6 +31,7 @@ class Block:
 class Modification:
     """A change of attention and of its dual. This one changes nothing; the others override what they change."""
 
+    version: ClassVar[int] = 1  # rises when the same options would give other numbers
     family: ClassVar[str] = ""
     """Modifications of one family are shown side by side."""
 

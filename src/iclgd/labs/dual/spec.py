@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
-from iclgd.choices import Choice, one_of, some_of
+from iclgd.choices import Choice, in_key, one_of, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
 from iclgd.labs.dual.modifications import IN_A_MODEL, MODIFICATIONS, TRAINED, beside_plain, check_enough
-from iclgd.labs.dual.panels import PANELS, check_task
+from iclgd.labs.dual.panels import PANELS, check_task, identity
 from iclgd.options import ModelOptions, OneEpisode, PromptOptions
 from iclgd.report.numbers import counted
 from iclgd.small.languages.data import Data
@@ -168,7 +168,7 @@ def regressions(names: tuple[str, ...]) -> tuple[str, ...]:
 class TrainCell(Spec):
     """One layer: its task, its modification and its seed."""
 
-    task: str
+    task: Annotated[str, in_key(identity)]
     arm: One
     seed: Seed
     dx: int

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from iclgd.lab import Cell
-from iclgd.labs.linear.exam import EVALUATION
+from iclgd.labs.linear.exam import evaluation
 from iclgd.labs.linear.fitting import fitted
 from iclgd.labs.linear.page import estimate
 from iclgd.labs.linear.stacks import DepthCell, DepthSpec
@@ -19,7 +19,6 @@ from iclgd.report.numbers import Size, counted
 from iclgd.report.page import Entry, Page, Section, Table
 from iclgd.results import Array, Label, Result, array
 from iclgd.small.paths import nearest
-from iclgd.small.streams import generator
 from iclgd.small.train import Params, one_thread
 from iclgd.study import Study
 from iclgd.tasks.regression import Episodes
@@ -36,13 +35,12 @@ def run(cell: Cell, tools: Tools) -> Result:
 def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
     specs = [cell.asks(DepthCell) for cell in cells]
     with one_thread():
-        fresh = generator(EVALUATION)
-        held, other = (specs[0].family.draw(specs[0].episodes, fresh) for _ in range(2))
         for _, some in groupby(specs, key=lambda spec: spec.layers):
             seeds = list(some)
             tools.progress(f"training {counted(seeds[0].layers, 'layer')}", 0)
             for spec, params in zip(seeds, fitted(seeds), strict=True):
-                start = spec.model.init(spec.seed)
+                start, fresh = spec.model.init(spec.seed), evaluation(spec.seed)
+                held, other = (spec.family.draw(spec.episodes, fresh) for _ in range(2))
                 arrays = [*measured(spec, params, held, other), *measured(spec, start, held, other, init="random")]
                 yield Result({"task": spec.task, "layers": spec.layers, "seed": spec.seed}, arrays)
 
@@ -95,7 +93,7 @@ def page(study: Study) -> Page:
         "tenth of a doubling, and its mean squared distance from there; the same for Newton's iterations from αS. Both "
         f"begin at {float(CLOCK[0]):g} of a step, which is what stands beside an answer that is on neither; an "
         "interval without width says that all seeds are at one tenth. A layer is read by the best linear map from its "
-        "token; brackets are 95% over seeds, Student's t."
+        "token; brackets are 95% over seeds, each judged on episodes of its own, Student's t."
     )
     each = Section("Layer by layer", told, _table(study, [(spec.layers, i) for i in range(spec.layers)]), brief=True)
     last = [(depth, depth - 1) for depth in range(1, spec.layers + 1)]

@@ -1,4 +1,8 @@
-"""What every seed of a study is judged on: fresh and shifted episodes, and the learners it is held against."""
+"""What a seed of a study is judged on: fresh and shifted episodes of its own, and the learners it is held against.
+
+Every seed has its own episodes, so that an interval over seeds covers which of them were drawn. The learners are tuned
+once, on a sample that all seeds share, and answer each seed's episodes: differences from them stay paired.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -17,14 +21,23 @@ from iclgd.small.train import Adam, member, stack, train
 from iclgd.tasks.laws import Inputs, Law
 from iclgd.tasks.regression import Episodes, LinearMap, Regression, corrupt
 
-EVALUATION, SHIFTED = 1, 2  # what a generator is for: the first part of its key
+EVALUATION, SHIFTED, TUNING, REPLACED = 1, 2, 4, 5  # what a generator is for: the first part of its key
 FEATURES_SEED = 2**32 - 1  # the largest there is: not among the first seeds, which people take
 LAWS: tuple[Law, ...] = ("uniform", "normal", "laplace", "exponential", "sphere")
 
 
 @dataclass(frozen=True, eq=False)
+class Learners:
+    """Tuned once for all seeds."""
+
+    references: dict[str, Predict]
+    candidates: dict[str, Predict]
+    """Every learner at every number of steps tried; none behind an MLP."""
+
+
+@dataclass(frozen=True, eq=False)
 class Exam:
-    """The same for all seeds, and made before any of them is trained, so that what is refused is refused first."""
+    """One seed's, made before any seed is trained, so that what is refused is refused first."""
 
     held: Episodes
     probes: Episodes  # many queries an episode, for implied weights
@@ -34,29 +47,42 @@ class Exam:
     probed: dict[str, View]
     """Of the references, on ``probes``."""
     candidates: dict[str, View]
-    """Of every learner at every number of steps tried, on ``probes``; none behind an MLP."""
-    shifted: dict[str, dict[Label, Episodes]]
+    """Of all learners tried, on ``probes``."""
 
 
-def exam(cell: TrainCell) -> Exam:
-    task, fresh = cell.family, generator(EVALUATION)
+def evaluation(seed: int) -> torch.Generator:
+    """Draws what a seed is judged on, whoever is judged beside it."""
+    return generator(EVALUATION, seed)
+
+
+def exam(cell: TrainCell, tuned: Learners) -> Exam:
+    task, fresh = cell.family, evaluation(cell.seed)
     held = task.draw(cell.episodes, fresh)
     probes = task.draw(min(cell.episodes, 500), fresh, queries=2 * cell.dx)
-    sample = task.draw(tuning_episodes(task, cell.dx), fresh, dtype=torch.float64)
+    return Exam(
+        held,
+        probes,
+        tuned.references,
+        {name: compare.view(p, held) for name, p in tuned.references.items()},
+        {name: compare.view(p, probes) for name, p in tuned.references.items()},
+        {name: compare.view(p, probes) for name, p in tuned.candidates.items()},
+    )
+
+
+def at_their_best(cell: TrainCell) -> Learners:
+    """The learners of a study, which its seeds have in common."""
+    task = cell.family
+    sample = tuning_sample(task, cell.dx)
     named = references(cell, task, sample)
     few = Episodes(*(part[:500] for part in sample))  # enough to tune learners that are only told apart
     every = {} if cell.width else named | candidates(task, few)
     if every and cell.attention in RULES:
         every |= {name: p for rule in ONLINE for name, p in REFERENCES[rule](task, few, cell.layers).items()}
-    return Exam(
-        held,
-        probes,
-        named,
-        {name: compare.view(p, held) for name, p in named.items()},
-        {name: compare.view(p, probes) for name, p in named.items()},
-        {name: compare.view(p, probes) for name, p in every.items()},
-        shifts(cell, task),
-    )
+    return Learners(named, every)
+
+
+def tuning_sample(task: Regression, dx: int) -> Episodes:
+    return task.draw(tuning_episodes(task, dx), generator(TUNING), dtype=torch.float64)
 
 
 def tuning_episodes(task: Regression, dx: int) -> int:
@@ -80,11 +106,12 @@ def features(cell: TrainCell, task: Regression) -> dict[str, Predict]:
     return {"gd ×1 on learned features": predictor(network, member(trained.params, 0))}
 
 
-def shifts(cell: TrainCell, task: Regression) -> dict[str, dict[Label, Episodes]]:
+def shifts(cell: TrainCell) -> dict[str, dict[Label, Episodes]]:
     """Input scale, label scale (the weights' scale of a linear family), other laws at the same Σ, random labels."""
+    task = cell.family
 
     def drawn(of: Regression) -> Episodes:
-        return of.draw(cell.episodes, generator(SHIFTED))
+        return of.draw(cell.episodes, generator(SHIFTED, cell.seed))
 
     base = drawn(task)
     replaced = range(0, cell.k + 1, max(1, cell.k // 5))
@@ -94,5 +121,5 @@ def shifts(cell: TrainCell, task: Regression) -> dict[str, dict[Label, Episodes]
         },
         "label scale": {f: base._replace(y=base.y * f, target=base.target * f) for f in (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)},
         "law": {law: drawn(replace(task, inputs=Inputs(task.inputs.covariance, law))) for law in LAWS},
-        "random labels": {count: corrupt(base, count, generator(SHIFTED)) for count in replaced},
+        "random labels": {count: corrupt(base, count, generator(REPLACED, cell.seed)) for count in replaced},
     }

@@ -61,7 +61,7 @@ def training(study: Study) -> Figure:
     _band(left, steps, loss, TRAINED, "trained")
     lowest = 1.0
     for name, colour in _colours(study).items():
-        own = study.arrays(quantity="loss", learner=name)[0].values
+        own = study.stack("seed", seeds, quantity="loss", learner=name).mean()
         left.axhline(float(own), color=colour, linestyle="--", linewidth=1.2, label=name)
         for axes, metric in ((middle, "cosine"), (right, "prediction")):
             values = study.stack("seed", seeds, {"metric": metric}, quantity="likeness by step", learner=name)
@@ -121,7 +121,7 @@ def shifts(study: Study) -> Figure:
             _band(axes, x, model, TRAINED, "trained")
         every = [model.ravel()]
         for name, colour in _colours(study).items():
-            every.append(study.arrays(**labels, learner=name)[0].values)
+            every.append(study.stack("seed", seeds, None, **labels, learner=name).mean(0))
             axes.plot(x, every[-1], "x" if apart else "--", color=colour, linewidth=1.2, label=name)
         values = np.concatenate(every)
         if values.max() > 10 * values.min():

@@ -49,6 +49,7 @@ TRAIN = Lab(
     _run,
     _page,
     together=_together,
+    version=2,
     examples="  iclgd linear train --layers 1 --learners gd           one layer against one gradient step\n"
     "  iclgd linear train --layers 2 --learners gd,gd++      two layers against two steps\n"
     "  iclgd linear train --task sine                        with an MLP in front\n",
@@ -58,6 +59,7 @@ LAYERS = Lab(
     later("iclgd.labs.linear.layers:run"),
     later("iclgd.labs.linear.layers:page"),
     together=later("iclgd.labs.linear.layers:together"),
+    version=2,
     examples="  iclgd linear layers --kinds linear,delta,mesa\n  iclgd linear layers --layers 2 --noise 0\n",
 )
 DEPTH = Lab(
@@ -65,6 +67,7 @@ DEPTH = Lab(
     later("iclgd.labs.linear.depth:run"),
     later("iclgd.labs.linear.depth:page"),
     together=later("iclgd.labs.linear.depth:together"),
+    version=2,
     examples="  iclgd linear depth --layers 4\n  iclgd linear depth --covariance 1,1,1,0.5,0.25\n",
 )
 OPTIMUM = Lab(

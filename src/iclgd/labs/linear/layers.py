@@ -5,21 +5,19 @@ from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
-import torch
 
 from iclgd.lab import Cell
-from iclgd.labs.linear.exam import EVALUATION, tuning_episodes
+from iclgd.labs.linear.exam import evaluation, tuning_sample
 from iclgd.labs.linear.fitting import fitted
 from iclgd.labs.linear.page import difference, estimate
 from iclgd.labs.linear.stacks import LayersCell, LayersSpec
 from iclgd.metrics import functions as compare
 from iclgd.metrics.functions import Predict, View
-from iclgd.report.numbers import Size, counted
+from iclgd.report.numbers import counted
 from iclgd.report.page import Entry, Page, Section, Table
 from iclgd.results import Array, Result, array
 from iclgd.small.known import REFERENCES
 from iclgd.small.models import predictor
-from iclgd.small.streams import generator
 from iclgd.small.train import Params, one_thread
 from iclgd.study import Study
 from iclgd.tasks.regression import Episodes
@@ -28,6 +26,7 @@ from iclgd.tools import Tools
 FEW = 3  # learners that a sentence names; of more it says how many
 OWN = {"linear": "gd", **{rule: rule for rule in ("delta", "gated-delta", "longhorn", "ttt", "mesa")}}
 """The learner that a kind of layer is supposed to be."""
+Named = dict[str, tuple[Predict, str]]  # by title, with the name in the registry
 LEARNERS = ("gd", "delta", "gated-delta", "longhorn", "ttt", "mesa", "nearest", "zero")
 
 
@@ -40,24 +39,28 @@ def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
     specs = [cell.asks(LayersCell) for cell in cells]
     with one_thread():
         tools.progress("learners at their best", 0)
-        fresh = generator(EVALUATION)
-        held = specs[0].family.draw(specs[0].episodes, fresh)
-        learners = _learners(specs[0], fresh)
-        views = {name: compare.view(predict, held) for name, (predict, _) in learners.items()}
+        learners = _learners(specs[0])
+        exams = {seed: _exam(spec, learners) for seed, spec in {spec.seed: spec for spec in specs}.items()}
         names = {name: builder for name, (_, builder) in learners.items()}
         for _, some in groupby(specs, key=lambda spec: spec.attention):
             seeds = list(some)
             tools.progress(f"training {seeds[0].attention}", 0)
             for spec, params in zip(seeds, fitted(seeds), strict=True):
-                yield _measured(spec, params, held, views, names)
+                yield _measured(spec, params, *exams[spec.seed], names)
 
 
-def _learners(cell: LayersCell, fresh: torch.Generator) -> dict[str, tuple[Predict, str]]:
+def _learners(cell: LayersCell) -> Named:
     """Learners at their best on the family, by title, with the name that each has in the registry."""
     task = cell.family
-    sample = task.draw(tuning_episodes(task, cell.dx), fresh, dtype=torch.float64)
+    sample = tuning_sample(task, cell.dx)
     found = {name: REFERENCES[name](task, sample, cell.layers) for name in LEARNERS}
     return {title: (predict, name) for name, made in found.items() for title, predict in made.items()}
+
+
+def _exam(cell: LayersCell, learners: Named) -> tuple[Episodes, dict[str, View]]:
+    """A seed's own episodes, the same for all kinds of layers, and what the learners answer to them."""
+    held = cell.family.draw(cell.episodes, evaluation(cell.seed))
+    return held, {title: compare.view(predict, held) for title, (predict, _) in learners.items()}
 
 
 def _measured(
@@ -89,13 +92,15 @@ def page(study: Study) -> Page:
         loss = estimate([float(one.values) for one in study.arrays(quantity="loss", attention=kind, learner="trained")])
         rows.append([kind, loss, _either(near), *(replace(estimate(values), digits=2) for values in apart.values())])
     titles = list(distances(study, spec.kinds[0])[1])
-    losses = [float(study.arrays(quantity="loss", learner=title)[0].values) for title in titles]
-    rows.append(["(its own loss)", "", "", *(Size(loss, digits=3) for loss in losses)])
+    own = [study.arrays(quantity="loss", learner=title, attention=spec.kinds[0]) for title in titles]
+    losses = [estimate([float(one.values) for one in seeds]) for seeds in own]
+    rows.append(["(its own loss)", "", "", *(replace(loss, digits=3) for loss in losses)])
     start = estimate([float(one.values) for one in study.arrays(quantity="untrained spd", name="zero")])
     rows.append(["null: untrained", "", "", *[""] * (len(titles) - 1), start])
     told = (
-        "loss: ½ squared error on the same fresh episodes; then the mean squared distance of the layer's predictions "
-        "to those of each learner at its best (95% over seeds, Student's t, in brackets)."
+        "loss: ½ squared error on fresh episodes, each seed's own; then the mean squared distance of the layer's "
+        "predictions to those of each learner at its best, on the same episodes (95% over seeds, Student's t, in "
+        "brackets)."
     )
     shown = Section("Layers against learners", told, Table(["", "loss", "nearest", *titles], rows), brief=True)
     what = (

@@ -162,7 +162,7 @@ def _loss(apart: Size, learner: str) -> str:
 def learners_table(study: Study) -> Table:
     rows: list[list[Entry]] = [["trained", estimate(loss(study, "trained")), "", "", ""]]
     for name in references(study):
-        own = Size(float(loss(study, name)[0]))
+        own = estimate(loss(study, name))
         cells = [alike(study, name, "cosine"), untrained(study, name, "cosine"), alike(study, name, "spd")]
         rows.append([name, own, *cells])
     start = estimate(by_seed(study, {"step": 0}, quantity="loss by step", learner="trained"))
@@ -196,10 +196,8 @@ def shifts_table(study: Study) -> Table:
     for one in study.arrays(quantity="shifted loss", learner="trained", seed=_spec(study).seeds[0]):
         kind = str(one.labels["shift"])
         for value in one.coordinates["value"]:
-            losses = [
-                by_seed(study, {"value": value}, quantity="shifted loss", shift=kind, learner=name) for name in names
-            ]
-            cells = [estimate(losses[0]), *(Size(float(own[0])) for own in losses[1:])]
+            at, labels = {"value": value}, {"quantity": "shifted loss", "shift": kind}
+            cells = [estimate(by_seed(study, at, **labels, learner=name)) for name in names]
             rows.append([kind, str(value), *cells])
     return Table(["shift", "", *names], rows)
 
@@ -225,8 +223,8 @@ def layers_table(study: Study) -> Table:
 def _read_learners(spec: TrainSpec) -> str:
     sure = "no interval: 1 seed" if len(spec.seeds) == 1 else "95% over seeds, Student's t, in brackets"
     return (
-        f"loss: ½ squared error on the same {spec.episodes} fresh episodes ({sure}). cosine: of the "
-        "sensitivities ∂ŷ/∂x to the query; untrained: the same before the first step. "
+        f"loss: ½ squared error on {spec.episodes} fresh episodes, each seed's own and the same for its learners "
+        f"({sure}). cosine: of the sensitivities ∂ŷ/∂x to the query; untrained: the same before the first step. "
         "SPD: mean squared distance of predictions."
     )
 
@@ -240,5 +238,7 @@ READ_WEIGHTS = (
     "is the best preconditioned step. Drag the border between two matrices, or move it with arrow keys; blue is above "
     "zero, orange below, on one scale."
 )
-READ_SHIFTS = "Loss on episodes unlike those trained on; neither the model nor a learner is tuned again."
+READ_SHIFTS = (
+    "Loss on episodes unlike those trained on, each seed's own; neither the model nor a learner is tuned again."
+)
 READ_LAYERS = "Squared distance of the answer after a layer to every learner and number of steps that was tried."

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from iclgd.lab import Cell
-from iclgd.labs.linear.exam import Exam, exam
+from iclgd.labs.linear.exam import Exam, at_their_best, exam, shifts
 from iclgd.labs.linear.fitting import members
 from iclgd.labs.linear.spec import TrainCell
 from iclgd.metrics import functions as compare
@@ -43,25 +43,30 @@ def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
     specs = [cell.asks(TrainCell) for cell in cells]
     with one_thread():
         tools.progress("learners at their best", 0)
-        judged = exam(specs[0])
-        trained = fit(specs, judged, tools)
+        tuned = at_their_best(specs[0])
+        exams = [exam(spec, tuned) for spec in specs]
+        trained = fit(specs, exams, tools)
         found = [
             measured(spec, judged, params, curves(trained, judged, i))
-            for i, (spec, params) in enumerate(zip(specs, members(specs, trained), strict=True))
+            for i, (spec, judged, params) in enumerate(zip(specs, exams, members(specs, trained), strict=True))
         ]
     yield from found
 
 
-def fit(specs: Sequence[TrainCell], judged: Exam, tools: Tools) -> Trained:
-    cell, held = specs[0], judged.held
+def fit(specs: Sequence[TrainCell], exams: Sequence[Exam], tools: Tools) -> Trained:
+    """All seeds, each watched on its own exam."""
+    cell = specs[0]
     task, model, every = cell.family, cell.model, max(1, cell.steps // POINTS)
 
     def watch(params: Params) -> dict[str, Tensor]:
         tools.progress("training", every)
-        seen = [compare.view(predictor(model, member(params, i)), held) for i in range(len(specs))]
-        alike = [[compare.likeness(own, other, held.query)[:3] for other in judged.views.values()] for own in seen]
+        seen = [compare.view(predictor(model, member(params, i)), one.held) for i, one in enumerate(exams)]
+        pairs = list(zip(seen, exams, strict=True))
+        alike = [
+            [compare.likeness(own, other, one.held.query)[:3] for other in one.views.values()] for own, one in pairs
+        ]
         return {
-            "loss": torch.stack([half_square(own.answer, held.target) for own in seen]),
+            "loss": torch.stack([half_square(own.answer, one.held.target) for own, one in pairs]),
             "alike": torch.tensor(alike),  # [seed, reference, metric]
         }
 
@@ -143,6 +148,7 @@ def weights(cell: TrainCell, judged: Exam, params: Params) -> list[Array]:
 def shifted(cell: TrainCell, judged: Exam, params: Params) -> list[Array]:
     """Losses of the model and of each reference where the episodes differ from those trained on."""
     everyone = {"trained": predictor(cell.model, params)} | judged.references
+    every = shifts(cell)
     return [
         array(
             [compare.loss(predict, episodes) for episodes in cases.values()],
@@ -152,7 +158,7 @@ def shifted(cell: TrainCell, judged: Exam, params: Params) -> list[Array]:
             shift=kind,
             learner=name,
         )
-        for kind, cases in judged.shifted.items()
+        for kind, cases in every.items()
         for name, predict in everyone.items()
     ]
 

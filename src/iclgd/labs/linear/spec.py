@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
-from iclgd.choices import Choice, parse_one, some_of
+from iclgd.choices import Choice, in_key, parse_one, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
 from iclgd.small.known import REFERENCES, check_kind
@@ -42,7 +42,7 @@ def references(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Family = Annotated[str, AfterValidator(family)]
+Family = Annotated[str, AfterValidator(family), in_key(FAMILIES.identity)]
 Kind = Annotated[str, AfterValidator(check_kind)]
 if TYPE_CHECKING:
     References = tuple[Choice, ...]

@@ -48,6 +48,7 @@ class Fitted(NamedTuple):
 class Encoder:
     """Fitted on the training words of a seed, without any label; then it codes words."""
 
+    version: ClassVar[int] = 1  # rises when the same options would give other codes
     end_to_end: ClassVar[bool] = False
     """Whether codes are only the input of an MLP that is trained together with the layers."""
 
