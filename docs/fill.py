@@ -7,7 +7,7 @@ python docs/fill.py keep FOLDER NAME [FIGURE …]  keep a finished study's recor
 A block is a comment that asks, what the record answers, and a comment `<!-- end -->`. It may ask for
 <!-- fill demo table "Training" columns="‖ΔW‖" rows="gd 0.001; lcgd 0.001" digits=2 -->
 <!-- fill demo number "Training" row="gd 0.001" column="‖ΔW‖" digits=3g -->
-<!-- fill demo figure layers-prompt -->, or `answer`, `what` (was run), `command`
+<!-- fill demo figure layers-prompt -->, or `answer`, `what` (was run), `command`, `version` (of the lab that ran it)
 <!-- fill ledger claims -->, `counts`, `state SECTION`, `table PAPER`, `scorecard`: of the claims' kept verdicts
 
 Numbers are written as on the study's page, unless `digits=2` (after the point) or `digits=3g` (significant) is said.
@@ -52,6 +52,7 @@ def keep(root: Path, folder: Path, name: str, figures: list[str]) -> None:
     asked = read_yaml(folder / SPEC, "spec")
     spec = LABS[found["lab"]].spec.of({**asked, "data": "DIR"} if asked.get("data") else asked)
     record = {part: found[part] for part in ("lab", "title", "what", "answer")}
+    record["version"] = LABS[found["lab"]].version
     titles = asked_for(root, name)
     record["sections"] = [one for one in found["sections"] if titles is None or one["title"] in titles]
     record["command"] = repeat_line(found["lab"], spec, None)
@@ -81,6 +82,8 @@ def answered(record: dict[str, Any], words: list[str]) -> str:
     """What a block asks of a record."""
     options = {match[1]: match[2] for word in words if (match := OPTION.fullmatch(word))}
     form, *title = [word for word in words if not OPTION.fullmatch(word)]
+    if form == "version":
+        return f"version {record['version']} of the lab {record['lab']} (now {LABS[record['lab']].version})"
     if form in ("answer", "what", "command"):
         return f"\n```\n{record[form]}\n```\n" if form == "command" else str(record[form]).replace("*", r"\*")
     if form == "figure":
@@ -92,7 +95,7 @@ def answered(record: dict[str, Any], words: list[str]) -> str:
     if form == "number":
         return texts[_place(names, options["row"])][_place(header, options["column"])]
     if form != "table":
-        raise Refusal(f'there is no form "{form}": table, number, figure, answer, what, command.')
+        raise Refusal(f'there is no form "{form}": table, number, figure, answer, what, command, version.')
     asked = {name: [word.strip() for word in options[name].split(";")] for name in options if name != "digits"}
     columns = [0, *(_place(header, c) for c in asked["columns"])] if "columns" in asked else list(range(len(header)))
     if lost := set(asked.get("rows", ())) - set(names):

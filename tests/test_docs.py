@@ -3,12 +3,14 @@
 import importlib.util
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import toy
 from iclgd.errors import Refusal
+from iclgd.lab import LABS
 from iclgd.running import Where, run_study
 
 ROOT = Path(__file__).parents[1]
@@ -68,6 +70,17 @@ def test_prose_has_no_number_of_a_measurement_outside_a_block(path):
     assert not [line[:200] for line in prose if MEASURED.search(line)]
 
 
+@pytest.mark.parametrize("path", fill.pages(ROOT), ids=lambda path: path.name)
+def test_a_page_says_where_its_numbers_are_of_an_older_version_of_a_lab(path):
+    asked = [shlex.split(block[1]) for block in fill.BLOCK.finditer(path.read_text(encoding="utf-8"))]
+    told = {name for name, *words in asked if words == ["version"]}
+    for name in {name for name, *words in asked if name != fill.LEDGER and words not in (["command"], ["version"])}:
+        file = ROOT / fill.DATA / f"{name}.json"
+        record = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        if "lab" in record and record["version"] != LABS[record["lab"]].version:
+            assert name in told, f"{path.name} has to say <!-- fill {name} version -->"
+
+
 def test_records_hold_no_paths_of_a_machine():
     kept = sorted((ROOT / "docs/results/data").glob("*.json"))
     assert kept
@@ -93,6 +106,7 @@ def test_a_block_shows_the_table_number_answer_or_command_of_its_record(study, r
     assert f"\n| 1 | {mean} |\n" in page(root, 'mine table "Means"')
     assert page(root, f'mine number "Means" row=1 column={study.table().header[1]}').count(f">{mean}<") == 1
     assert study.answer in page(root, "mine answer")
+    assert ">version 1 of the lab toy (now 1)<" in page(root, "mine version")
     assert "\n```\niclgd toy --scale 2.0\n```\n" in page(root, "mine command")
 
 
