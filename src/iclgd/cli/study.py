@@ -10,7 +10,7 @@ import click
 
 from iclgd.cli.changes import compare_command, verify_command
 from iclgd.cli.examples import epilog
-from iclgd.cli.forms import Form, forms, rows_as_data
+from iclgd.cli.forms import Form, forms, remark, rows_as_data
 from iclgd.cli.lab import FRAME
 from iclgd.cli.summary import summary
 from iclgd.errors import Refusal
@@ -68,8 +68,7 @@ def run_command(
     """Run the cells of a study FILE that the store lacks, and write a page for each part and one for all."""
     from iclgd.cli.early import check_places
     from iclgd.engine.engines import Engine
-    from iclgd.grid.file import read_grid
-    from iclgd.grid.plan import FILE
+    from iclgd.grid.file import FILE, read_grid
     from iclgd.grid.run import run_grid
     from iclgd.overview import RUNS
     from iclgd.report.terminal import cell_progress
@@ -83,6 +82,8 @@ def run_command(
     if record.get("grid") == grid.key:  # a grid's own file: shown again in its place, from the store it had
         out, store = out or str(path.parent), store or record["store"]
     folder = Path(out) if out else RUNS / grid.name
+    for note in () if form.quiet else grid.notes:
+        remark(note)
     with cell_progress(form.quiet) as progress:
         page, fresh = run_grid(grid, path, Where(store_at(store), folder, overwrite), asked, progress)
     shown = str(folder / "index.html")
@@ -120,8 +121,9 @@ def plan_command(file: str, store: str | None, form: Form) -> None:
     if total.guessed:
         cells = counted(total.guessed, "cell")
         over.append(f"         of {cells} a guess from their arithmetic, at {pace()}: none like them was run here")
-    over += _room(total, kept.folder)
+    over += [*_room(total, kept.folder), *(f"note     {note}" for note in grid.notes)]
     data = {"parts": rows_as_data(header, rows), "cells": len(seen), "left": len(seen) - done, **asdict(total)}
+    data["notes"] = list(grid.notes)
     form.tell(data, lambda: "\n".join([Table(header, rows).text(window()), "", *over]), str(len(seen) - done))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from iclgd.errors import Refusal
 from iclgd.files import file_sha256, holder
-from iclgd.grid.file import Grid, Part, read_grid
+from iclgd.grid.file import FILE, Grid, Part, read_grid
 from iclgd.lab import LABS
 from iclgd.overview import RUNS
 from iclgd.registry import load_plugin
@@ -22,8 +22,6 @@ from iclgd.tools import Tools
 
 if TYPE_CHECKING:
     from iclgd.engine.work import Job
-
-FILE = "study.yaml"  # in a grid's folder: the grid with every field said
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from iclgd.engine.engines import Engine
 from iclgd.engine.work import Job
 from iclgd.errors import Refusal
 from iclgd.files import OURS, check_output, check_writable, held, new_folder, sweep, write_over
-from iclgd.grid.file import Grid, Part
+from iclgd.grid.file import FILE, Grid, Part
 from iclgd.grid.front import front
-from iclgd.grid.plan import FILE, Plan, jobs_of, plan_of, record_text
+from iclgd.grid.plan import Plan, jobs_of, plan_of, record_text
 from iclgd.overview import listed
 from iclgd.report.page import Page
 from iclgd.report.terminal import CellProgress
