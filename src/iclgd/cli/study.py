@@ -216,27 +216,32 @@ def table_command(what: str, store: str | None, written: str, to: str | None, fo
 
     Without options it lists the labels that numbers have.
     """
-    from iclgd.files import write_over
+    from iclgd.files import named_file, write_over
     from iclgd.grid.plan import find_plan
     from iclgd.grid.table import Pivot, known
 
     if written not in FORMATS:
         raise Refusal(f'`format` takes {", ".join(FORMATS)}; "{written}" is none of them.')
-    if written == "parquet" and not to:
+    if written == "parquet" and to is None:
         raise Refusal("Parquet is not for a terminal: name a file with `to`.")
-    wanted = _asked(**asked)
+    wanted, place = _asked(**asked), named_file(Path(to)) if to is not None else None
     plan = find_plan(Path(what), _path(store))
     if not any(asked.values()):
         labels = known(plan)
         form.tell(labels.plain(), lambda: labels.text(window()), "\n".join(row[0] for row in labels.texts()))
-        return
-    pivot = Pivot(plan, wanted)
-    if to:
-        write_over(Path(to), pivot.parquet() if written == "parquet" else pivot.written(written) + "\n")
-    elif form.as_json or written != "text":
-        say(pivot.written("json" if form.as_json else written))
     else:
-        say(pivot.table().text(window()) + ("" if form.quiet else f"\n\n{pivot.kinds()}"))
+        pivot = Pivot(plan, wanted)
+        if place is not None:
+            write_over(place, pivot.parquet() if written == "parquet" else pivot.written(written) + "\n")
+        elif form.as_json or written != "text":
+            say(pivot.written("json" if form.as_json else written))
+        elif form.quiet:
+            say(pivot.table().text(window()))
+        else:
+            say(f"{pivot.table().text(window())}\n\n{pivot.kinds()}")
+            return
+    if plan.unfinished:  # what has no place for a note
+        remark(plan.unfinished)
 
 
 def _asked(value: str | None, rows: str | None, columns: str | None, where: tuple[str, ...], over: str | None) -> Any:

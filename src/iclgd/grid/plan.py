@@ -13,6 +13,7 @@ from iclgd.grid.file import FILE, Grid, Part, read_grid
 from iclgd.lab import LABS
 from iclgd.overview import RUNS
 from iclgd.registry import load_plugin
+from iclgd.report.numbers import counted
 from iclgd.report.terminal import CellProgress
 from iclgd.results import Label
 from iclgd.running import planned
@@ -65,6 +66,12 @@ class Plan:
         """Names of the cells that the store has."""
         store, there = Store(self.store), set(Store(self.store).names())
         return {key[:NAME] for key in self.keys if key[:NAME] in there and store.has(key)}
+
+    @property
+    def unfinished(self) -> str:
+        """How many cells are done, where some are not."""
+        every = {key[:NAME] for key in self.keys}
+        return "" if self.done == every else f"{len(self.done)} of {counted(len(every), 'cell')} are done."
 
     @property
     def keys(self) -> Iterator[str]:
