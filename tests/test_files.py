@@ -6,7 +6,7 @@ import os
 import pytest
 
 from iclgd.errors import Refusal
-from iclgd.files import aside, check_output, output_folder
+from iclgd.files import aside, check_output, check_writable, output_folder
 
 
 def test_a_file_appears_only_when_it_is_finished(tmp_path):
@@ -93,6 +93,15 @@ def test_an_unwritable_place_is_refused_before_any_work(tmp_path):
     with pytest.raises(Refusal, match="is not a writable folder"):
         check_output(type(tmp_path)("/proc/nothing/out"), overwrite=False)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_link_to_nothing_is_no_place_to_write_below(tmp_path):
+    (tmp_path / "link").symlink_to("gone")
+    for place in (tmp_path / "link", tmp_path / "link" / "deeper"):
+        with pytest.raises(Refusal, match=r"link is a link to nothing; name another place"):
+            check_writable(place, place)
+    (tmp_path / "gone").mkdir()
+    check_writable(tmp_path / "link", tmp_path / "link")
 
 
 def test_checking_leaves_nothing_behind(tmp_path):

@@ -13,6 +13,8 @@ import pytest
 import iclgd
 import toy
 from iclgd.cli import main
+from iclgd.lab import Cell
+from iclgd.results import Result
 from iclgd.store.cells import Store
 from said import refused, run
 
@@ -168,6 +170,27 @@ def test_a_read_only_store_is_said_before_the_work_and_still_shows_what_it_has(p
     assert "Traceback" not in done.stderr
 
 
+@needs_mounts
+def test_a_finished_study_is_shown_again_from_a_read_only_store_and_grows_in_none(place):
+    (place / "disk").mkdir()
+    (place / "more.yaml").write_text(GRID.replace("seeds: 2,", "seeds: 3,"))
+    script = """
+    mount -t tmpfs -o size=4m tmpfs disk
+    $ICLGD study run g.yaml --store disk/cells --out out >/dev/null; echo "first $?"
+    mount -o remount,ro disk
+    $ICLGD study run g.yaml --store disk/cells --out out | grep ran; echo "again $?"
+    $ICLGD study run g.yaml --store disk/cells --out other | grep ran; echo "elsewhere $?"
+    TOY_DIES_AT=2 $ICLGD study run more.yaml --store disk/cells --out more; echo "more $?"
+    $ICLGD study run g.yaml --store disk/cells --out out --overwrite; echo "anew $?"
+    """
+    done = mounted(place, script)
+    ran = "ran      0 cells"
+    assert done.stdout.splitlines() == ["first 0", ran, "again 0", ran, "elsewhere 0", "more 2", "anew 2"], done
+    assert done.stderr.count("is not a writable folder (Read-only file system)") == 2
+    assert "Traceback" not in done.stderr
+    assert not (place / "more").exists()
+
+
 # cells that are not what they were
 
 
@@ -188,6 +211,11 @@ def test_a_damaged_cell_is_said_before_the_others_are_run(capsys, place, file):
 # requests that cannot be met
 
 
+def a_cell(store: Path) -> None:
+    cell = Cell("toy", toy.ToyCell(scale=1, k=1, seed=0), {})
+    Store(store).write(cell.key({}, 1), cell, {}, Result({}, []), {})
+
+
 @pytest.mark.parametrize(
     "words, sentence",
     [
@@ -197,6 +225,14 @@ def test_a_damaged_cell_is_said_before_the_others_are_run(capsys, place, file):
         (["toy", "--out", "g.yaml/x"], "cannot write to g.yaml/x"),
         (["toy", "--spec", "unknown.yaml"], 'there is no field "sclae". Did you mean scale'),
         (["toy", "--store", "g.yaml"], "cannot write to g.yaml"),
+        (["toy", "--store", "link"], "link is a link to nothing; name another place."),
+        (["toy", "--store", "link/cells"], "link is a link to nothing; name another place."),
+        (
+            ["study", "run", "g.yaml", "--store", "link", "--jobs", "2"],
+            "link is a link to nothing; name another place.",
+        ),
+        (["claims", "run", "--store", "link"], "link is a link to nothing; name another place."),
+        (["store", "export", "link", "--store", "cells"], "link is there already: name another file or folder."),
         (["study", "run", "g.yaml", "--out", "x" * 300], "File name too long"),
         (["study", "run", "g.yaml", "--out", "link"], "link is a link to nothing"),
     ],
@@ -205,8 +241,21 @@ def test_a_damaged_cell_is_said_before_the_others_are_run(capsys, place, file):
 def test_what_cannot_be_done_is_refused_before_anything_is(capsys, place, words, sentence):
     (place / "link").symlink_to("nowhere")
     (place / "unknown.yaml").write_text("sclae: 2\n")
+    a_cell(place / "cells")
     assert sentence in refused(capsys, place, *words)
     assert toy.RAN == []
+
+
+@pytest.mark.parametrize("store", [("--store", "link"), ("--store", "link", "--jobs", "2"), ()])
+def test_a_finished_study_stays_as_it_is_where_its_store_is_refused(capsys, place, monkeypatch, store):
+    (place / "link").symlink_to("nowhere")
+    assert run(capsys, "study", "run", "g.yaml", "--out", "out")[0] == 0
+    before = (place / "out/study.json").read_bytes()
+    if not store:
+        monkeypatch.setenv("ICLGD_STORE", "link")
+    assert "link is a link to nothing" in refused(capsys, place, "study", "run", "g.yaml", "--out", "out", *store)
+    assert (place / "out/study.json").read_bytes() == before
+    assert run(capsys, "study", "table", "out", "--value", "value", "--rows", "k")[0] == 0
 
 
 @pytest.mark.parametrize("words", [["--k", "1000000000", "--draws", "tokens"], ["--dx", "1000000"]])

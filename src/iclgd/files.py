@@ -252,9 +252,33 @@ def check_output(target: Path, overwrite: bool) -> None:
     check_writable(target, target.absolute().parent)
 
 
+def named_file(target: Path) -> Path:
+    """Where a file that a user names goes, at the end of links; refuse, before any work, what no file may replace."""
+    try:
+        mode = target.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        if target.is_symlink():
+            raise Refusal(f"cannot write {target}: it is a link to nothing; name another file.") from None
+        mode = stat.S_IFREG
+    except OSError as error:
+        raise Refusal(f"cannot write {target}: {error.strerror}; name another file.") from None
+    except ValueError:
+        raise Refusal(f"cannot write {target}: no file can have this name; name another.") from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise Refusal(f"cannot write {target}: it is {kind}, not a file; name a file.")
+    place = target.resolve() if target.is_symlink() else target
+    check_writable(target, place.absolute().parent)
+    return place
+
+
 def check_writable(target: Path, folder: Path) -> None:
     """Refuse, before any work is done, a target whose folder, or the nearest above that is there, is not writable."""
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    for nearest in (folder, *folder.parents):
+        if nearest.exists():
+            break
+        if nearest.is_symlink():
+            raise Refusal(f"cannot write to {target}: {nearest} is a link to nothing; name another place.")
     try:
         with tempfile.TemporaryDirectory(prefix=building(), dir=nearest):
             pass

@@ -9,6 +9,7 @@ import yaml
 from iclgd.errors import Refusal
 from iclgd.files import content
 
+TEXTS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")  # what is read as it is written
 DEEPEST = 20  # levels, and so no end of aliases within aliases
 
 
@@ -87,9 +88,14 @@ def _inside(node: yaml.Node, step: Any) -> tuple[int, yaml.Node] | None:
         return node.value[step].start_mark.line + 1, node.value[step]
     if isinstance(node, yaml.MappingNode):
         for name, value in node.value:
-            if name.value == str(step):
+            if name.value == str(step) or (not isinstance(step, str) and _read(name) == step):
                 return name.start_mark.line + 1, value
     return None
+
+
+def _read(name: yaml.Node) -> Any:
+    """What YAML reads a name as: `yes` as true."""
+    return name.value if name.tag in TEXTS else yaml.safe_load(name.value)
 
 
 def _check(node: yaml.Node, path: Path, depth: int = 0) -> None:

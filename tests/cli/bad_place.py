@@ -100,6 +100,11 @@ TEXTS = {
     "exclude.yaml": "parts: {a: {lab: linear optimum, grid: {steps: [1, 2]}, exclude: [{steps: 7}]}}\n",
     "excludeall.yaml": "parts: {a: {lab: linear optimum, grid: {steps: [1]}, exclude: [{steps: 1}]}}\n",
     "excludeword.yaml": "parts: {a: {lab: linear optimum, exclude: steps}}\n",
+    "about.yaml": GRID + "about: [1, 2]\n",
+    "partyes.yaml": "parts:\n  yes: {lab: linear optimum}\n",
+    "partyear.yaml": "parts:\n  2024: {lab: linear optimum}\n",
+    "gridboth.yaml": "parts:\n  a:\n    lab: linear optimum\n    k: 3\n    grid: {k: [4, 5]}\n",
+    "gridtwice.yaml": "parts: {a: {lab: linear optimum, grid: {dx: [3, 3]}}}\n",
     "gridplugin.yaml": "parts: {a: {lab: linear optimum, plugin: gone.py}}\n",
     # specs
     "badspec.yaml": "k: [1\n",

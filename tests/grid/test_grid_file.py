@@ -42,9 +42,31 @@ def test_a_list_alone_is_a_study_named_after_its_file_and_parts_of_one_name_are_
     assert (found.name, [part.name for part in found.parts]) == ("file", ["toy", "toy-2"])
 
 
+def test_no_two_parts_have_one_name_however_alike_they_are_written_and_their_own_file_names_them_the_same(tmp_path):
+    long = "n" * 99
+    names = ["x y", "x?y", "x_y-2", "x y-2", long, f"{long}?", f"{long}!", f"{long}-2", "..", "."]
+    found = grid(tmp_path, yaml.safe_dump({"parts": {name: {"lab": "toy"} for name in names}}, sort_keys=False))
+    folders = [part.name for part in found.parts]
+    assert folders[:4] == ["x_y", "x_y-2", "x_y-2-2", "x_y-2-3"]
+    assert len(set(folders)) == len(names)
+    assert [part.name for part in grid(tmp_path, found.text()).parts] == folders
+
+
+def test_a_default_that_labs_understand_differently_is_told_for_the_parts_that_take_it(tmp_path):
+    parts = "parts: {a: {lab: linear train}, b: {lab: linear optimum}, c: {lab: linear optimum, steps: 5}}\n"
+    (said,) = grid(tmp_path, f"defaults: {{steps: 20, k: 5}}\n{parts}").notes
+    assert said == (
+        'the default "steps" has more than one meaning: "Training steps" in a (linear train); '
+        '"The most steps to tune GD and GD++ for" in b (linear optimum).'
+    )
+    assert grid(tmp_path, f"defaults: {{steps: 20}}\n{parts.replace('b: {', 'b: {grid: {steps: [5]}, ')}").notes == ()
+
+
 def test_exclusions_leave_out_what_fits_them_as_numbers_or_as_texts(tmp_path):
     text = "parts: {a: {lab: toy, grid: {k: [1, 2], scale: [1e-3, 1]}, exclude: [{k: 2, scale: 0.001}]}}\n"
     assert [part.name for part in grid(tmp_path, text).parts] == ["a-k=1-scale=1e-3", "a-k=1-scale=1", "a-k=2-scale=1"]
+    text = "- {lab: compare, grid: {rates: [[1e-3], [0.1]]}, exclude: [{rates: [0.001]}]}\n"
+    assert [part.spec.rates for part in grid(tmp_path, text).parts] == [(0.1,)]
 
 
 def test_the_file_written_with_every_field_is_the_same_study(tmp_path):
@@ -72,6 +94,20 @@ def test_the_file_written_with_every_field_is_the_same_study(tmp_path):
             "line 5: this exclusion excludes nothing: leave it out.",
         ),
         ("parts:\n  a:\n    lab: toy\n    k: 9\n    exclude: [{k: 9}]\n", "line 5: every combination of the grid is"),
+        ("about: [1, 2]\nparts:\n  a: {lab: toy}\n", 'line 1: "about" takes a text, not [1, 2]: write it in quotes.'),
+        ("about: {x: 1}\nparts:\n  a: {lab: toy}\n", 'line 1: "about" takes a text, not {'),
+        ("parts:\n  a: {lab: toy}\n  yes: {lab: toy, k: 1}\n", "line 3: YAML reads the name of this part as True, no"),
+        ("parts:\n  a: {lab: toy}\n  2024: {lab: toy, k: 1}\n", "line 3: YAML reads the name of this part as 2024, no"),
+        (
+            "parts:\n  a:\n    lab: toy\n    k: 3\n    grid:\n      k: [4, 5]\n",
+            'line 6: "k" is said in the part and in its grid: leave one out.',
+        ),
+        (
+            "parts:\n  a:\n    lab: toy\n    grid: {k: [3, 3]}\n",
+            'line 4: this grid makes "a-k=3" twice: leave one out.',
+        ),
+        ("- lab: toy\n  grid: {seeds: [2, [0, 1]]}\n", 'line 2: this grid makes "toy-seeds=0,1" twice'),
+        ("parts:\n  a: {lab: toy, grid: [[1]]}\n", "line 2: a grid must be a mapping"),
         ("part: {}\n", 'line 1: a study file has no "part". Did you mean parts?'),
         ("name: ../x\nparts:\n  a: {lab: toy}\n", 'line 1: "../x" cannot name a folder'),
         ("name: x\n", "line 1: a study needs parts"),

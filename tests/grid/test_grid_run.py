@@ -130,6 +130,41 @@ def test_what_is_no_study_is_refused_in_a_sentence(capsys, place, what):
     refused(capsys, place, "study", what, "empty")
 
 
+def test_parts_named_like_the_studys_own_files_are_run_and_run_again(capsys, place):
+    names = ["study.json", "study.yaml", "index.html", "page.md"]
+    (place / "own.yaml").write_text("\n".join(["parts:", *(f"  {name}: {{lab: toy, seeds: 2}}" for name in names)]))
+    for ran in (2, 0):
+        code, out, err = run(capsys, "study", "run", "own.yaml")
+        assert (code, f"ran      {ran} cells" in out) == (0, True), err
+    there = {path.name for path in (place / "runs/own").iterdir() if path.is_dir()}
+    assert there == {f"{name}-2" for name in names}
+    assert run(capsys, "study", "run", "runs/own/study.yaml")[0] == 0
+    assert {path.name for path in (place / "runs/own").iterdir() if path.is_dir()} == there
+
+
+UNLIKE = """\
+defaults: {steps: 1, dx: 1, k: 2, seeds: 1, episodes: 2}
+parts:
+  a: {lab: linear train, grid: {batch: [2]}}
+  b: {lab: linear optimum}
+"""
+TOLD = 'the default "steps" has more than one meaning: "Training steps" in a (linear train); "The most steps to tune'
+
+
+def test_a_default_of_several_meanings_is_told_with_the_plan_and_before_the_run(capsys, place, monkeypatch):
+    def begins(*_):
+        raise iclgd.Refusal("here it begins.")
+
+    (place / "unlike.yaml").write_text(UNLIKE)
+    assert f"\nnote     {TOLD}" in run(capsys, "study", "plan", "unlike.yaml")[1]
+    (said,) = json.loads(run(capsys, "study", "plan", "unlike.yaml", "--json")[1])["notes"]
+    assert said.startswith(TOLD)
+    monkeypatch.setattr("iclgd.grid.run.run_grid", begins)
+    first, second = run(capsys, "study", "run", "unlike.yaml")[2].splitlines()
+    assert first.startswith(f"iclgd: {TOLD}")
+    assert run(capsys, "study", "run", "unlike.yaml", "--quiet")[2] == f"{second}\n" == "iclgd: here it begins.\n"
+
+
 def test_a_folder_of_somebody_elses_is_refused_before_anything_is_run(capsys, place):
     (place / "runs/mine/b").mkdir(parents=True)
     (place / "runs/mine/thesis.tex").touch()

@@ -140,6 +140,88 @@ def test_a_study_of_which_nothing_is_done_has_no_table_and_is_told_what_to_do(ca
     )
 
 
+def test_a_cell_with_a_damaged_record_is_refused_and_not_left_out_of_a_mean(capsys, done):
+    study = iclgd.open(done / "runs/mine/b")
+    words = ("study", "table", "runs/mine", "--value", "value", "--rows", "k,scale")
+    assert run(capsys, *words)[0] == 0  # the index knows the cell as it was
+    records = [done / "runs/cells" / key[:32] / "record.json" for key in study.keys]
+    kept = {path: path.read_text() for path in records[:2]}
+    for path, text in kept.items():
+        path.write_text(text.replace('"scale": 1.0', '"scale": 1.5'))
+        assert path.read_text() != text
+    said = refused(capsys, done, *words)
+    check = f"`iclgd store check --store {done / 'runs/cells'}` says why; remove what it names and run the study again."
+    first = min(path.parent for path in kept)
+    assert said == f"iclgd: 2 cells, {first} the first of them, cannot be read: {check}\n"
+    assert refused(capsys, done, "study", "table", "runs/mine") == said
+    records[0].write_text(kept[records[0]])
+    assert refused(capsys, done, *words) == f"iclgd: the cell {records[1].parent} cannot be read: {check}\n"
+    Store(done / "runs/cells").remove(study.keys[1])
+    assert run(capsys, "study", "run", "mine.yaml")[0] == run(capsys, *words)[0] == 0
+
+
+def test_a_damaged_cell_of_another_study_keeps_no_table_from_being_made(capsys, done):
+    path = done / "runs/cells" / iclgd.open(done / "runs/mine/b").keys[0][:32] / "record.json"
+    run(capsys, "toy", "--k", 2, "--out", "other")
+    path.write_text(path.read_text().replace('"scale": 1.0', '"scale": 1.5'))
+    assert run(capsys, "study", "table", "other", "--value", "value", "--rows", "part")[0] == 0
+
+
+def test_a_table_of_a_study_that_is_not_finished_says_so_in_every_form(capsys, done):
+    Store(done / "runs/cells").remove(iclgd.open(done / "runs/mine/b").keys[0])
+    words = ("study", "table", "runs/mine", "--value", "value", "--rows", "k,scale")
+    told = "11 of 12 cells are done."
+    code, out, err = run(capsys, *words)
+    assert (code, err) == (0, "")
+    assert out.endswith(f"95% intervals over seeds. {told}\n")
+    for more in (["--quiet"], ["--json"], ["--format", "csv"], ["--format", "latex"], ["--to", "t.txt"]):
+        code, out, err = run(capsys, *words, *more)
+        assert (code, err) == (0, f"iclgd: {told}\n"), more
+        assert told not in out
+    assert run(capsys, "study", "table", "runs/mine")[2] == f"iclgd: {told}\n"
+
+
+def kinds_of_no_file(place) -> dict[str, str]:
+    """What a file cannot be written to, by name, and what is said of it."""
+    (place / "folder").mkdir()
+    (place / "to-folder").symlink_to("folder")
+    (place / "nowhere").symlink_to("gone")
+    os.mkfifo(place / "pipe")
+    return {
+        "folder": "it is a folder, not a file",
+        "to-folder": "it is a folder, not a file",
+        "": "it is a folder, not a file",
+        "nowhere": "it is a link to nothing",
+        "pipe": "it is a pipe or a device, not a file",
+        "mine.yaml/t.csv": "is not a writable folder",
+        "x" * 300: "File name too long",
+    }
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
+@pytest.mark.parametrize(
+    "words", [("study", "table", "mine.yaml", "--value", "value", "--to"), ("claims", "page", "--out")]
+)
+def test_what_is_no_file_is_refused_as_one_before_anything_is_computed(capsys, place, words, monkeypatch):
+    monkeypatch.setattr("iclgd.grid.plan.find_plan", None)
+    monkeypatch.setattr("iclgd.claims.html.page", None)
+    for name, said in kinds_of_no_file(place).items():
+        assert said in refused(capsys, place, *words, name)
+    assert (place / "pipe").is_fifo()
+    assert (place / "nowhere").is_symlink()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_table_written_through_a_link_is_in_the_file_that_it_leads_to(capsys, done, form):
+    (done / "far").mkdir()
+    (done / "far/table").write_text("old")
+    (done / "link").symlink_to("far/table")
+    asked(capsys, form, "--to", "link")
+    asked(capsys, form, "--to", "plain")
+    assert (done / "link").is_symlink()
+    assert (done / "far/table").read_bytes() == (done / "plain").read_bytes()
+
+
 def test_without_duckdb_a_table_is_refused_in_a_sentence_and_everything_else_works(capsys, done, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     said = refused(capsys, done, "study", "table", "runs/mine", "--value", "value", "--rows", "k,scale")

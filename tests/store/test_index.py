@@ -226,6 +226,18 @@ def test_a_damaged_cell_is_known_as_such_and_hides_no_other(store):
     assert len(numbers(store)["quantity=q"]) == 2
 
 
+def test_a_damaged_cell_that_was_mended_is_known_again(store):
+    path = next(store.folder.glob("*/arrays.safetensors"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"x")
+    with opened(store) as index:
+        assert index.damaged() == {path.parent.name}
+    path.write_bytes(whole)
+    with opened(store) as index:
+        assert index.damaged() == set()
+    assert len(numbers(store)["quantity=q"]) == 3
+
+
 def test_a_store_that_cannot_be_written_is_indexed_for_the_moment(store, monkeypatch):
     @contextmanager
     def refused(_target):

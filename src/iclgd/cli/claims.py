@@ -136,11 +136,12 @@ def show_command(name: str, form: Form) -> None:
 def page_command(paper: str, tier: str, stands: str, match: str, as_json: bool, quiet: bool, out: Path) -> None:
     """Write the ledger as one HTML file, to filter and to open to the evidence."""
     from iclgd.claims.html import page
-    from iclgd.files import write_over
+    from iclgd.files import named_file, write_over
 
+    place = out if as_json else named_file(out)
     made = page([CLAIMS[name] for name in chosen_names((), paper, tier, stands, match)])
     if not as_json:
-        write_over(out, made.html())
+        write_over(place, made.html())
     Form(as_json, quiet).tell(made.plain(), lambda: f"{made.answer}\n\npage     {out}", str(out))
 
 

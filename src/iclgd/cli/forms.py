@@ -1,12 +1,14 @@
 """What every command that finds something can be told: to print it as JSON, or as little of it as there is."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from iclgd.errors import visible
 from iclgd.report.terminal import say
 from iclgd.spec import finite
 
@@ -29,6 +31,11 @@ class Form:
             say(text())
         elif brief:
             say(brief)
+
+
+def remark(text: str) -> None:
+    """A sentence beside what was asked for, on the error stream."""
+    print(f"iclgd: {visible(text)}", file=sys.stderr)
 
 
 def rows_as_data(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import click
 
 from iclgd.cli.changes import compare_command, verify_command
 from iclgd.cli.examples import epilog
-from iclgd.cli.forms import Form, forms, rows_as_data
+from iclgd.cli.forms import Form, forms, remark, rows_as_data
 from iclgd.cli.lab import FRAME
 from iclgd.cli.summary import summary
 from iclgd.errors import Refusal
@@ -68,8 +68,7 @@ def run_command(
     """Run the cells of a study FILE that the store lacks, and write a page for each part and one for all."""
     from iclgd.cli.early import check_places
     from iclgd.engine.engines import Engine
-    from iclgd.grid.file import read_grid
-    from iclgd.grid.plan import FILE
+    from iclgd.grid.file import FILE, read_grid
     from iclgd.grid.run import run_grid
     from iclgd.overview import RUNS
     from iclgd.report.terminal import cell_progress
@@ -83,6 +82,8 @@ def run_command(
     if record.get("grid") == grid.key:  # a grid's own file: shown again in its place, from the store it had
         out, store = out or str(path.parent), store or record["store"]
     folder = Path(out) if out else RUNS / grid.name
+    for note in () if form.quiet else grid.notes:
+        remark(note)
     with cell_progress(form.quiet) as progress:
         page, fresh = run_grid(grid, path, Where(store_at(store), folder, overwrite), asked, progress)
     shown = str(folder / "index.html")
@@ -120,8 +121,9 @@ def plan_command(file: str, store: str | None, form: Form) -> None:
     if total.guessed:
         cells = counted(total.guessed, "cell")
         over.append(f"         of {cells} a guess from their arithmetic, at {pace()}: none like them was run here")
-    over += _room(total, kept.folder)
+    over += [*_room(total, kept.folder), *(f"note     {note}" for note in grid.notes)]
     data = {"parts": rows_as_data(header, rows), "cells": len(seen), "left": len(seen) - done, **asdict(total)}
+    data["notes"] = list(grid.notes)
     form.tell(data, lambda: "\n".join([Table(header, rows).text(window()), "", *over]), str(len(seen) - done))
 
 
@@ -214,27 +216,32 @@ def table_command(what: str, store: str | None, written: str, to: str | None, fo
 
     Without options it lists the labels that numbers have.
     """
-    from iclgd.files import write_over
+    from iclgd.files import named_file, write_over
     from iclgd.grid.plan import find_plan
     from iclgd.grid.table import Pivot, known
 
     if written not in FORMATS:
         raise Refusal(f'`format` takes {", ".join(FORMATS)}; "{written}" is none of them.')
-    if written == "parquet" and not to:
+    if written == "parquet" and to is None:
         raise Refusal("Parquet is not for a terminal: name a file with `to`.")
-    wanted = _asked(**asked)
+    wanted, place = _asked(**asked), named_file(Path(to)) if to is not None else None
     plan = find_plan(Path(what), _path(store))
     if not any(asked.values()):
         labels = known(plan)
         form.tell(labels.plain(), lambda: labels.text(window()), "\n".join(row[0] for row in labels.texts()))
-        return
-    pivot = Pivot(plan, wanted)
-    if to:
-        write_over(Path(to), pivot.parquet() if written == "parquet" else pivot.written(written) + "\n")
-    elif form.as_json or written != "text":
-        say(pivot.written("json" if form.as_json else written))
     else:
-        say(pivot.table().text(window()) + ("" if form.quiet else f"\n\n{pivot.kinds()}"))
+        pivot = Pivot(plan, wanted)
+        if place is not None:
+            write_over(place, pivot.parquet() if written == "parquet" else pivot.written(written) + "\n")
+        elif form.as_json or written != "text":
+            say(pivot.written("json" if form.as_json else written))
+        elif form.quiet:
+            say(pivot.table().text(window()))
+        else:
+            say(f"{pivot.table().text(window())}\n\n{pivot.kinds()}")
+            return
+    if plan.unfinished:  # what has no place for a note
+        remark(plan.unfinished)
 
 
 def _asked(value: str | None, rows: str | None, columns: str | None, where: tuple[str, ...], over: str | None) -> Any:

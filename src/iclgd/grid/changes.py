@@ -9,9 +9,9 @@ from typing import Any
 
 from iclgd.engine.work import Begun, Failed, Found, Job, groups, work
 from iclgd.errors import Refusal, Unfinished
-from iclgd.grid.file import Grid, Part, read_grid
+from iclgd.grid.file import FILE, Grid, Part, read_grid
 from iclgd.grid.near import FLOOR, TOLERANCE, VERDICTS, Change, Floors, change
-from iclgd.grid.plan import FILE, find_plan, jobs_of
+from iclgd.grid.plan import find_plan, jobs_of
 from iclgd.report.numbers import counted
 from iclgd.report.terminal import CellProgress
 from iclgd.results import Result

@@ -15,7 +15,8 @@ What does not fit is refused with the file's line and the field.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,14 @@ from iclgd.lab import LABS, LabSpec
 from iclgd.lines import Lines
 from iclgd.registry import load_plugin, suggest
 from iclgd.spec import key
+from iclgd.study import RECORD
 
+FILE = "study.yaml"  # in a study's folder: the grid with every field said
+FILES = (FILE, RECORD, "index.html", "page.md")  # of a study's folder, beside those of its parts
 TOP = ("name", "about", "defaults", "parts")
 OWN = ("lab", "grid", "exclude")  # of a part, beside the fields of its lab's spec
 MOST = 10_000  # parts
+LONGEST = 100  # characters of a part's name
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Grid:
     name: str
     parts: tuple[Part, ...]
     about: str = ""
+    notes: tuple[str, ...] = ()  # defaults that do not mean one thing in all parts that they reach
 
     @property
     def key(self) -> str:
@@ -81,12 +87,18 @@ def read_grid(path: Path) -> Grid:
         raise lines.refusal(("defaults",), "defaults must be a mapping of fields to values.")
     if not given or not isinstance(given, dict | list):
         raise lines.refusal(("parts",), "a study needs parts: a mapping of names to specs, or a list of them.")
+    for place in given if isinstance(given, dict) else ():
+        if not isinstance(place, str):
+            raise lines.refusal(("parts", place), f"YAML reads the name of this part as {place}, no text: quote it.")
+    about = whole.get("about")
+    if about is not None and not isinstance(about, str):
+        raise lines.refusal(("about",), f'"about" takes a text, not {about}: write it in quotes.')
     reader = _Reader(lines, at or ("parts",), defaults)
     parts = [
         part for place in (given if isinstance(given, dict) else range(len(given))) for part in reader.parts(place)
     ]
     reader.check_defaults()
-    return Grid(name, tuple(_distinct(parts)), str(whole.get("about") or ""))
+    return Grid(name, tuple(_distinct(parts)), about or "", tuple(reader.notes()))
 
 
 class _Reader:
@@ -95,6 +107,7 @@ class _Reader:
     def __init__(self, lines: Lines, root: tuple[Any, ...], defaults: dict[str, Any]):
         self.lines, self.root, self.defaults = lines, tuple(step for step in root if step is not None), defaults
         self.used: set[str] = set()
+        self.reached: dict[str, dict[str, dict[str, None]]] = {}  # default → lab → the parts that take it
 
     def parts(self, place: str | int) -> Iterator[Part]:
         """The part at a place of the file, or as many as its grid has combinations."""
@@ -110,11 +123,24 @@ class _Reader:
             raise self.lines.refusal((*where, "lab"), f'no lab "{lab}". {suggest(lab, LABS)}`iclgd --help` lists all.')
         kind = LABS[lab].spec
         shared = {name: value for name, value in self.defaults.items() if name in kind.model_fields}
-        self.used |= set(shared)
-        title = place if isinstance(place, str) else lab.replace(" ", "-")
-        for fields in self._combinations(where, given, {**shared, **fixed}):
+        title, seen = place if isinstance(place, str) else lab.replace(" ", "-"), set[str]()
+        combinations = self._combinations(where, given, {**shared, **fixed})
+        self._take(shared, given, title)
+        for fields in combinations:
             spec = self._spec(kind, {**shared, **fixed, **fields}, where)
-            yield Part("-".join([title, *(f"{n}={_short(v)}" for n, v in fields.items())]), lab, spec)
+            part = Part("-".join([title, *(f"{n}={_short(v)}" for n, v in fields.items())]), lab, spec)
+            if (one := key(part.plain()["spec"])) in seen:
+                raise self.lines.refusal((*where, "grid"), f'this grid makes "{part.name}" twice: leave one out.')
+            seen.add(one)
+            yield part
+
+    def _take(self, shared: Mapping[str, Any], given: Mapping[str, Any], title: str) -> None:
+        """Remember which defaults a part's lab has, and which of them the part leaves as they are."""
+        self.used |= set(shared)
+        own = {*given, *(given.get("grid") or ())}
+        for name in shared:
+            if name not in own:
+                self.reached.setdefault(name, {}).setdefault(given["lab"], {})[title] = None
 
     def _combinations(
         self, where: tuple[Any, ...], given: dict[str, Any], other: dict[str, Any]
@@ -126,12 +152,13 @@ class _Reader:
         for name, values in grid.items():
             if not isinstance(values, list) or not values:
                 raise self.lines.refusal((*where, "grid", name), f'"{name}" of a grid needs a list of values.')
-        count = 1
-        for values in grid.values():
-            count *= len(values)
-        if count > MOST:
+            if name in given:
+                said = f'"{name}" is said in the part and in its grid: leave one out.'
+                raise self.lines.refusal((*where, "grid", name), said)
+        many = prod(map(len, grid.values()))
+        if many > MOST:
             raise self.lines.refusal(
-                (*where, "grid"), f"this grid has {count:,} combinations; at most {MOST:,} are run."
+                (*where, "grid"), f"this grid has {many:,} combinations; at most {MOST:,} are run."
             )
         found = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
         if not isinstance(exclude, list):
@@ -169,26 +196,44 @@ class _Reader:
             if name not in self.used:
                 raise self.lines.refusal(("defaults", name), f'no part\'s lab has a field "{name}": leave it out.')
 
+    def notes(self) -> Iterator[str]:
+        """A sentence for each default that reaches fields of one name whose help is not the same."""
+        for name, labs in self.reached.items():
+            told = {lab: _help(lab, name) for lab in labs}
+            if len(set(told.values())) > 1:
+                each = [f'"{told[lab]}" in {", ".join(parts)} ({lab})' for lab, parts in labs.items()]
+                yield f'the default "{name}" has more than one meaning: {"; ".join(each)}.'
+
 
 def _distinct(parts: list[Part]) -> Iterator[Part]:
-    """Parts of one name are numbered: a name is a folder."""
-    seen: dict[str, int] = {}
+    """A name is a folder: those of one name, or of a file that the study's folder has, are numbered until unused."""
+    used, numbers = set(FILES), dict[str, Iterator[int]]()
     for part in parts:
-        name = re.sub(r"[^\w.=,+-]", "_", part.name)[:100].lstrip(".") or "part"
-        seen[name] = seen.get(name, 0) + 1
-        yield Part(name if seen[name] == 1 else f"{name}-{seen[name]}", part.lab, part.spec)
+        name = stem = re.sub(r"[^\w.=,+-]", "_", part.name)[:LONGEST].lstrip(".") or "part"
+        while name in used:
+            end = f"-{next(numbers.setdefault(stem, count(2)))}"
+            name = stem[: LONGEST - len(end)] + end
+        used.add(name)
+        yield Part(name, part.lab, part.spec)
 
 
 def _excluded(fields: Mapping[str, Any], rule: Mapping[str, Any]) -> bool:
-    return all(name in fields and _same(fields[name], value) for name, value in rule.items())
+    return all(name in fields and _compared(fields[name]) == _compared(value) for name, value in rule.items())
 
 
-def _same(one: Any, other: Any) -> bool:
-    """`1e-3`, which YAML takes for a text, and 0.001 are one value."""
+def _compared(value: Any) -> Any:
+    """A value as it is compared: `1e-3`, which YAML takes for a text, and 0.001 are one, in a list too."""
+    if isinstance(value, list):
+        return [_compared(one) for one in value]
     try:
-        return float(one) == float(other)
-    except (TypeError, ValueError):
-        return bool(one == other)
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return value
+
+
+def _help(lab: str, field: str) -> str:
+    """What a field of a lab is, without its default."""
+    return (LABS[lab].spec.model_fields[field].description or "").partition("  [default")[0].rstrip(".")
 
 
 def _plugins(given: Any) -> list[str]:

@@ -4,8 +4,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from iclgd.grid.file import Grid
-from iclgd.grid.plan import FILE
+from iclgd.grid.file import FILE, Grid
 from iclgd.report.beside import beside
 from iclgd.report.found import said_by_labs
 from iclgd.report.numbers import counted

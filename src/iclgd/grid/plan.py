@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from iclgd.errors import Refusal
 from iclgd.files import file_sha256, holder
-from iclgd.grid.file import Grid, Part, read_grid
+from iclgd.grid.file import FILE, Grid, Part, read_grid
 from iclgd.lab import LABS
 from iclgd.overview import RUNS
 from iclgd.registry import load_plugin
+from iclgd.report.numbers import counted
 from iclgd.report.terminal import CellProgress
 from iclgd.results import Label
 from iclgd.running import planned
@@ -22,8 +23,6 @@ from iclgd.tools import Tools
 
 if TYPE_CHECKING:
     from iclgd.engine.work import Job
-
-FILE = "study.yaml"  # in a grid's folder: the grid with every field said
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,12 @@ class Plan:
         """Names of the cells that the store has."""
         store, there = Store(self.store), set(Store(self.store).names())
         return {key[:NAME] for key in self.keys if key[:NAME] in there and store.has(key)}
+
+    @property
+    def unfinished(self) -> str:
+        """How many cells are done, where some are not."""
+        every = {key[:NAME] for key in self.keys}
+        return "" if self.done == every else f"{len(self.done)} of {counted(len(every), 'cell')} are done."
 
     @property
     def keys(self) -> Iterator[str]:

@@ -11,9 +11,9 @@ from iclgd.engine.engines import Engine
 from iclgd.engine.work import Job
 from iclgd.errors import Refusal
 from iclgd.files import OURS, check_output, check_writable, held, new_folder, sweep, write_over
-from iclgd.grid.file import Grid, Part
+from iclgd.grid.file import FILE, Grid, Part
 from iclgd.grid.front import front
-from iclgd.grid.plan import FILE, Plan, jobs_of, plan_of, record_text
+from iclgd.grid.plan import Plan, jobs_of, plan_of, record_text
 from iclgd.overview import listed
 from iclgd.report.page import Page
 from iclgd.report.terminal import CellProgress
@@ -22,6 +22,8 @@ from iclgd.store.cells import Store
 from iclgd.store.index import opened
 from iclgd.study import RECORD, read_record
 from iclgd.tools import Tools
+
+Found = Sequence[tuple[Part, Tools, list[Job]]]  # every part with its cells
 
 
 def run_grid(
@@ -34,11 +36,11 @@ def run_grid(
     folder, progress = where.folder, progress or CellProgress()
     assert folder is not None, "a grid always has a folder"
     _check(grid, folder, where.overwrite)
-    check_writable(where.store, where.store.absolute())
     with held(folder) as note:
         progress.follow(note)
         sweep(folder.parent)
         found = jobs_of(grid, progress)
+        _check_store(found, where)
         before = read_record(folder)
         plan = replace(plan_of(grid.name, found, where.store, folder), leaving=_leaving(before, grid))
         theirs = (bool(before) and before.get("grid") is None) or before.get("name", grid.name) != grid.name
@@ -68,7 +70,7 @@ def run_grid(
     return page, fresh
 
 
-def _run(found: Sequence[tuple[Part, Tools, list[Job]]], where: Where, engine: Engine, progress: CellProgress) -> int:
+def _run(found: Found, where: Where, engine: Engine, progress: CellProgress) -> int:
     """Run what is missing, parts that share their tools in one go; gives how many cells ran."""
     return sum(
         run_missing([job for _, its, part in found if its is tools for job in part], where, tools, engine, progress)
@@ -98,6 +100,13 @@ def _check(grid: Grid, folder: Path, overwrite: bool) -> None:
     if folder.exists():
         for part in grid.parts:
             check_output(folder / part.name, overwrite=True)
+
+
+def _check_store(found: Found, where: Where) -> None:
+    """Refuse a store that cannot be written, where a cell has to be; what is all there is shown from any."""
+    store = Store(where.store)
+    if where.overwrite or not all(store.has(job.key) for _, _, jobs in found for job in jobs):
+        check_writable(store.folder, store.folder.absolute())
 
 
 def _begin(grid: Grid, plan: Plan, file: Path, folder: Path) -> None:

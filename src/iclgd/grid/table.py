@@ -7,8 +7,10 @@ anything but the labels that are averaged over are never put into one mean: that
 import csv
 import io
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,12 +61,17 @@ def _is(found: Label | None, wanted: str | None) -> bool:
 
 
 def numbers(plan: Plan, value: str | None = None) -> list[tuple[str, dict[str, Label], float]]:
-    """Every number of the study's cells that are done, of one quantity or of all: cell, labels and value."""
+    """Every number of the study's cells that are done, of one quantity or of all: cell, labels and value.
+
+    A cell that is damaged is refused: means without it would look like those of a smaller study.
+    """
     from iclgd.store.index import opened
 
     if not plan.done:
         raise Refusal("no cell of this study is done: run it first.")
     with opened(Store(plan.store)) as index:
+        if bad := sorted(index.damaged() & plan.done):
+            raise _damaged(plan.store, bad)
         kinds = index.labels()
         ids = [i for i, has in kinds.items() if value is None or value in {str(has.get(n)) for n in QUANTITIES}]
         names, found, values = index.numbers(ids)
@@ -76,6 +83,13 @@ def numbers(plan: Plan, value: str | None = None) -> list[tuple[str, dict[str, L
         for _, key, labels in plan.cells()  # in the study's own order
         for i, number in by_cell.get(key[:NAME], ())
     ]
+
+
+def _damaged(store: Path, names: Sequence[str]) -> Refusal:
+    path = Store(store).path(names[0])
+    which = f"the cell {path}" if len(names) == 1 else f"{len(names)} cells, {path} the first of them,"
+    check = shlex.join(["iclgd", "store", "check", "--store", str(store)])
+    return Refusal(f"{which} cannot be read: `{check}` says why; remove what it names and run the study again.")
 
 
 def known(plan: Plan) -> Table:
@@ -112,7 +126,7 @@ class Pivot:
     """The table that was asked for."""
 
     def __init__(self, plan: Plan, asked: Asked):
-        self.asked = asked
+        self.asked, self.unfinished = asked, plan.unfinished
         self._groups: dict[tuple[Place, Place], dict[tuple[Label | None, ...], float]] = {}
         labels_of: dict[tuple[Place, Place], dict[str, Label | None]] = {}
         seen: set[tuple[str, Place]] = set()
@@ -170,11 +184,12 @@ class Pivot:
         return Table(header, rows)
 
     def kinds(self) -> str:
-        """What the intervals are over."""
+        """What the intervals are over, and how many cells are done if some are not."""
         found = {one.kind for r, c in self._groups if (one := self._estimate(r, c)) is not None}
         over = {"tasks": self.asked.over[0], "draws": self.asked.over[-1]}
         said = [f"over {over[kind]}s" for kind in ("tasks", "draws") if kind in found]
-        return f"Brackets are 95% intervals {' or '.join(said)}." if said else "One number a place has no interval."
+        kinds = f"Brackets are 95% intervals {' or '.join(said)}." if said else "One number a place has no interval."
+        return " ".join(filter(None, [kinds, self.unfinished]))
 
     def records(self) -> list[dict[str, Any]]:
         """One line a place: its labels, the mean, the interval and what it is over."""

@@ -68,6 +68,10 @@ class Index:
             found[name] = Kept(key, lab, json.loads(spec), sha, took, most, size, damage)
         return found
 
+    def damaged(self) -> set[str]:
+        """Names of the cells that cannot be read."""
+        return {name for (name,) in self._ask.execute("SELECT name FROM cells WHERE damage != ''").fetchall()}
+
     def labels(self) -> dict[int, Labels]:
         """The labels that numbers have, each set once."""
         return {i: json.loads(text) for i, text in self._ask.execute("SELECT id, labels FROM labels").fetchall()}
@@ -183,7 +187,8 @@ def _add(connection: Any, store: Store, stamps: Mapping[str, str]) -> None:
     before, cells, numbers = len(ids), [], []
     for name, stamp in stamps.items():
         cell, found = _read(store, name)
-        cells.append((name, stamp, *cell))
+        damage = cell[-1]
+        cells.append((name, "" if damage else stamp, *cell))  # a damaged one is looked at again each time
         for labels, value in found:
             numbers.append((name, ids.setdefault(canonical(dict(labels)), len(ids)), value))
     rows = {

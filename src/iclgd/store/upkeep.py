@@ -73,7 +73,7 @@ def unneeded(store: Store, runs: Path, hours: float) -> Unneeded:
 
 def export(store: Store, names: Iterable[str], target: Path) -> int:
     """Write cells to a new tar file, or to a new folder, which is a store; gives how many. A damaged one is refused."""
-    if target.exists():
+    if target.exists() or target.is_symlink():
         raise Refusal(f"{target} is there already: name another file or folder.")
     if target.suffix in OTHER_ENDS and not target.name.endswith(ENDS):
         raise Refusal(f"{target.name} is no name for cells: give that of a .tar or .tar.gz file, or of a folder.")
