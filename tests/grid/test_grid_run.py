@@ -8,6 +8,7 @@ from watching import rows, started
 
 import iclgd
 import toy
+from iclgd.spec import key
 from iclgd.store.cells import Store
 from said import refused, run
 
@@ -170,3 +171,28 @@ def test_status_counts_cells_that_raised_as_failed_until_they_are_run(capsys, pl
     said = run(capsys, "study", "status", "runs/mine")[1]
     assert rows(said)["all"] == ["12", "0", "0", "0"]
     assert "ended" not in said
+
+
+def test_a_run_says_before_its_first_cell_how_long_cells_like_these_took(place, capsys, monkeypatch):
+    """On a store that has none of the study's own."""
+    assert run(capsys, "toy", "--seeds", 2)[0] == 0
+    for path in place.glob("runs/cells/*/record.json"):
+        record = json.loads(path.read_text())
+        record["provenance"]["seconds"] = 70.0
+        del record["sha256"]
+        path.write_text(json.dumps(record | {"sha256": key(record)}))
+    (place / "more.yaml").write_text("parts: {a: {lab: toy, seeds: '5,6,7'}}\n")
+    err = run(capsys, "study", "run", "more.yaml")[2]
+    assert err.splitlines()[0].startswith("0 of 3 cells · about 4 min left")
+
+
+def test_of_several_damaged_cells_the_first_are_named_in_the_plans_order(place, capsys):
+    (place / "many.yaml").write_text("parts: {a: {lab: toy, seeds: 8}}\n")
+    assert run(capsys, "study", "run", "many.yaml")[0] == 0
+    names = [cell["key"][:32] for cell in json.loads((place / "runs/many/study.json").read_text())["parts"][0]["cells"]]
+    for name in names[1:6]:
+        (place / "runs/cells" / name / "arrays.safetensors").write_bytes(b"")
+    (place / "many.yaml").write_text("parts: {a: {lab: toy, seeds: 9}}\n")
+    code, _, err = run(capsys, "study", "run", "many.yaml")
+    assert code == 2
+    assert f"5 cells in runs/cells cannot be read: {', '.join(names[1:4])} and 2 more; remove those folders" in err
