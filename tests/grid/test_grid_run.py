@@ -1,6 +1,7 @@
 """A grid is run, planned and looked at as one, and its parts are ordinary studies."""
 
 import json
+import time
 
 import pytest
 from little_grid import PARTS
@@ -196,3 +197,21 @@ def test_of_several_damaged_cells_the_first_are_named_in_the_plans_order(place, 
     code, _, err = run(capsys, "study", "run", "many.yaml")
     assert code == 2
     assert f"5 cells in runs/cells cannot be read: {', '.join(names[1:4])} and 2 more; remove those folders" in err
+
+
+def test_a_plan_says_what_it_lists_while_it_takes_long(place, capsys, monkeypatch):
+    monkeypatch.setattr("iclgd.report.terminal.EVERY", 0.05)
+    own = toy.ToySpec.cells
+    monkeypatch.setattr(toy.ToySpec, "cells", lambda self: [time.sleep(0.2), own(self)][1])
+    assert run(capsys, "study", "plan", "mine.yaml", "--quiet")[1:] == ("12\n", "")
+    code, out, err = run(capsys, "study", "plan", "mine.yaml")
+    assert code == 0
+    assert set(err.splitlines()) & {f"listing the cells of {name}" for name in PARTS}
+    assert "12 cells of 12" in out
+
+
+def test_one_cell_that_is_not_there_to_be_exported_is_spoken_of_in_the_singular(place, capsys):
+    (place / "one.yaml").write_text("parts: {a: {lab: toy, seeds: 1}}\n")
+    (place / "cells").mkdir()
+    said = refused(capsys, place, "store", "export", "out.tar", "--study", "one.yaml", "--store", "cells")
+    assert said == "iclgd: 1 cell of one.yaml is not in cells: run it first.\n"

@@ -50,7 +50,7 @@ class Cost:
 
 def costs(jobs: "Iterable[Job]", kept: "Iterable[Kept]", guess: "Guess" = lambda _job: None) -> Cost:
     """Of cells that are to be run, all together."""
-    return sum((cost for _, cost in each(jobs, kept, guess)), Cost())
+    return sum((cost for _, cost in priced(jobs, kept, guess)), Cost())
 
 
 def foretold(jobs: "Sequence[Job]", store: Store, tools: "Tools", alone: bool) -> dict[str, Foretold]:
@@ -64,7 +64,7 @@ def foretold(jobs: "Sequence[Job]", store: Store, tools: "Tools", alone: bool) -
         counted = LABS[job.cell.lab].flops is not None  # else torch, which asks for GPUs, may not be needed here
         return arithmetic(job) if counted and (alone or not visible_gpus()) else None
 
-    found = each(jobs, measured(store)[0], guess)
+    found = priced(jobs, measured(store)[0], guess)
     known = {job.key: Foretold(job.cell.lab, None if cost.unknown else cost.seconds) for job, cost in found}
     tools.forget()
     return known
@@ -83,7 +83,7 @@ def measured(store: Store) -> "tuple[list[Kept], str]":
         return [], f" ({refusal})"
 
 
-def each(
+def priced(
     jobs: "Iterable[Job]", kept: "Iterable[Kept]", guess: "Guess" = lambda _job: None
 ) -> "Iterator[tuple[Job, Cost]]":
     """Each cell that is to be run, from what the store has; ``guess`` gives seconds of a cell that is like none."""
