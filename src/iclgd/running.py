@@ -1,6 +1,6 @@
 """Running a study: which cells are missing, where they are kept, and the folder that shows them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -15,6 +15,7 @@ from iclgd.files import check_output, check_writable, held, sweep
 from iclgd.lab import LABS, Cell, LabSpec
 from iclgd.registry import source_hash
 from iclgd.report.numbers import counted
+from iclgd.report.pace import Guess
 from iclgd.report.terminal import CellProgress
 from iclgd.store.cells import Store
 from iclgd.study import Results, Study, read_record, repeat_line, study_key
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from iclgd.models.subject import Subject
 
 SERIAL = Engine()
+NAMED = 3  # damaged cells that are named; the rest are counted
+Guesses = Callable[[Sequence[Job]], Mapping[str, Guess]]  # how long cells take, before they are run
 
 
 @dataclass(frozen=True)
@@ -67,21 +70,45 @@ def planned(lab: str, spec: LabSpec, tools: Tools) -> list[Job]:
     return plan
 
 
-def run_missing(plan: Sequence[Job], where: Where, tools: Tools, engine: Engine, progress: CellProgress) -> int:
+def run_missing(
+    plan: Sequence[Job],
+    where: Where,
+    tools: Tools,
+    engine: Engine,
+    progress: CellProgress,
+    guesses: Guesses = lambda _jobs: {},
+) -> int:
     """Run the cells of a plan that the store does not have, or all of them anew; gives how many."""
     store = Store(where.store)
     unique = list({job.key: job for job in plan}.values())
     missing = [job for job in unique if where.overwrite or not store.has(job.key)]
     if missing:  # what would keep the study from being finished is said before the work
         check_writable(store.folder, store.folder.absolute())
-        for key in {job.key for job in unique} - {job.key for job in missing}:
-            store.check(key)
+        _check_kept(store, unique, missing)
     if where.overwrite:  # what is there stays until what replaces it is
         missing = [replace(job, old=store.stamp(job.key)) for job in missing]
         for job in missing:
             lift(store, job.key)
-    _run(missing, unique, store, tools, engine, progress)
+    _run(missing, unique, store, tools, engine, progress, guesses)
     return len(missing)
+
+
+def _check_kept(store: Store, unique: Sequence[Job], missing: Sequence[Job]) -> None:
+    """Refuse, before the work, cells that are kept but cannot be read; of many the first are named."""
+    to_run, damaged = {job.key for job in missing}, dict[str, Refusal]()
+    for key in (job.key for job in unique if job.key not in to_run):
+        try:
+            store.check(key)
+        except Refusal as refusal:
+            damaged[store.path(key).name] = refusal
+    if len(damaged) == 1:
+        raise next(iter(damaged.values()))
+    if damaged:
+        more = f" and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
+        raise Refusal(
+            f"{len(damaged)} cells in {store.folder} cannot be read: {', '.join(islice(damaged, NAMED))}{more}; remove "
+            "those folders and run again, or see `iclgd store check` for what is wrong with each."
+        )
 
 
 def shown(lab: str, spec: LabSpec, plan: Sequence[Job], where: Where, fresh: int) -> Study:
@@ -104,12 +131,19 @@ def _job(cell: Cell, tools: Tools) -> Job:
 
 
 def _run(
-    missing: Sequence[Job], unique: Sequence[Job], store: Store, tools: Tools, engine: Engine, progress: CellProgress
+    missing: Sequence[Job],
+    unique: Sequence[Job],
+    store: Store,
+    tools: Tools,
+    engine: Engine,
+    progress: CellProgress,
+    guesses: Guesses,
 ) -> None:
     """Run what is missing; whoever stops it is told what is kept."""
     sweep(store.folder)
     done = {job.key for job in unique} - {job.key for job in missing}
-    progress.start(len(missing), expected(store, done, len(missing)))
+    known = guesses(missing) if missing else {}
+    progress.start(len(missing), None if known else expected(store, done, len(missing)), known)
     try:
         engine.run(missing, store, tools, progress)
     except KeyboardInterrupt:

@@ -1,7 +1,8 @@
 """Bad input of every kind, to every command: exit code 2, one sentence that says what to do, nothing left behind.
 
 The tables are the files of `bad_input`: a command line, and below it the sentence. `…` stands for whatever there is
-(names that are known grow in number), HERE for the folder, which `bad_place` fills with everything that can be wrong.
+(names that are known grow in number), HERE for the folder, which `bad_place` fills with everything that can be wrong,
+LONG for a name that no system takes.
 """
 
 import os
@@ -15,6 +16,7 @@ from bad_place import bad_place
 from said import run
 
 TABLES = Path(__file__).parent / "bad_input"
+LONG = "n" * 300
 # how a sentence tells what to do: the bounds or the values there are, or a verb
 REMEDY = re.compile(
     r"(?<!cannot )\b(takes|must|needs|has to|give|name|lower|raise|leave|use|set|write|put|check|choose|change|add"
@@ -62,7 +64,7 @@ def test_bad_input_is_answered_with_one_sentence_and_leaves_nothing(capsys, alon
     if "pipe." in command and not hasattr(os, "mkfifo"):
         pytest.skip("there are no pipes in folders here")
     before = everything(alone)
-    code, out, err = run(capsys, *shlex.split(command))
+    code, out, err = run(capsys, *shlex.split(command.replace("LONG", LONG)))
     assert (code, out, err.count("\n")) == (2, "", 1), err
     pattern = ".*".join(map(re.escape, sentence.replace("HERE", str(alone)).split("…")))
     assert re.fullmatch(f"iclgd: {pattern}\n", err)

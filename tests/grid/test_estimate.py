@@ -5,9 +5,11 @@ import torch
 
 from iclgd.engine.work import Job
 from iclgd.grid import estimate
-from iclgd.grid.estimate import EFFICIENCY, by_arithmetic, costs, pace
+from iclgd.grid.estimate import EFFICIENCY, by_arithmetic, costs, foretold, pace
 from iclgd.lab import LABS
 from iclgd.labs.compare.spec import CompareSpec
+from iclgd.report.pace import Guess
+from iclgd.store.cells import Store
 from iclgd.tools import Tools
 from little import little_model, little_task
 
@@ -43,3 +45,20 @@ def test_the_speed_is_of_this_machine_and_a_gpu_is_named_where_there_is_one(monk
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA X1")
     assert pace() == "40% of the 0.002 TFLOP/s of NVIDIA X1 just now"
+
+
+def test_a_run_is_told_what_the_plan_knows_of_every_cell(tmp_path):
+    reading, rival = cells_of(tmp_path, "task-vector")
+    jobs, store = [Job("a", reading, {}), Job("b", rival, {})], Store(tmp_path / "cells")
+    known = foretold(jobs, store, Tools(), alone=True)
+    assert known == {
+        "a": Guess("compare", costs(jobs[:1], [], by_arithmetic(Tools())).seconds),
+        "b": Guess("compare", None),
+    }
+
+
+def test_workers_keep_their_gpus_from_a_driver_that_would_time_them(tmp_path, monkeypatch):
+    jobs = [Job("a", cells_of(tmp_path, "gd")[0], {})]
+    monkeypatch.setattr(estimate, "visible_gpus", lambda: ["0"])
+    assert foretold(jobs, Store(tmp_path / "cells"), Tools(), alone=False)["a"].seconds is None
+    assert foretold(jobs, Store(tmp_path / "cells"), Tools(), alone=True)["a"].seconds > 0

@@ -1,6 +1,7 @@
 """A grid is run, planned and looked at as one, and its parts are ordinary studies."""
 
 import json
+import time
 
 import pytest
 from little_grid import PARTS
@@ -8,6 +9,7 @@ from watching import rows, started
 
 import iclgd
 import toy
+from iclgd.spec import key
 from iclgd.store.cells import Store
 from said import refused, run
 
@@ -205,3 +207,46 @@ def test_status_counts_cells_that_raised_as_failed_until_they_are_run(capsys, pl
     said = run(capsys, "study", "status", "runs/mine")[1]
     assert rows(said)["all"] == ["12", "0", "0", "0"]
     assert "ended" not in said
+
+
+def test_a_run_says_before_its_first_cell_how_long_cells_like_these_took(place, capsys, monkeypatch):
+    """On a store that has none of the study's own."""
+    assert run(capsys, "toy", "--seeds", 2)[0] == 0
+    for path in place.glob("runs/cells/*/record.json"):
+        record = json.loads(path.read_text())
+        record["provenance"]["seconds"] = 70.0
+        del record["sha256"]
+        path.write_text(json.dumps(record | {"sha256": key(record)}))
+    (place / "more.yaml").write_text("parts: {a: {lab: toy, seeds: '5,6,7'}}\n")
+    err = run(capsys, "study", "run", "more.yaml")[2]
+    assert err.splitlines()[0].startswith("0 of 3 cells · about 4 min left")
+
+
+def test_of_several_damaged_cells_the_first_are_named_in_the_plans_order(place, capsys):
+    (place / "many.yaml").write_text("parts: {a: {lab: toy, seeds: 8}}\n")
+    assert run(capsys, "study", "run", "many.yaml")[0] == 0
+    names = [cell["key"][:32] for cell in json.loads((place / "runs/many/study.json").read_text())["parts"][0]["cells"]]
+    for name in names[1:6]:
+        (place / "runs/cells" / name / "arrays.safetensors").write_bytes(b"")
+    (place / "many.yaml").write_text("parts: {a: {lab: toy, seeds: 9}}\n")
+    code, _, err = run(capsys, "study", "run", "many.yaml")
+    assert code == 2
+    assert f"5 cells in runs/cells cannot be read: {', '.join(names[1:4])} and 2 more; remove those folders" in err
+
+
+def test_a_plan_says_what_it_lists_while_it_takes_long(place, capsys, monkeypatch):
+    monkeypatch.setattr("iclgd.report.terminal.EVERY", 0.05)
+    own = toy.ToySpec.cells
+    monkeypatch.setattr(toy.ToySpec, "cells", lambda self: [time.sleep(0.2), own(self)][1])
+    assert run(capsys, "study", "plan", "mine.yaml", "--quiet")[1:] == ("12\n", "")
+    code, out, err = run(capsys, "study", "plan", "mine.yaml")
+    assert code == 0
+    assert set(err.splitlines()) & {f"listing the cells of {name}" for name in PARTS}
+    assert "12 cells of 12" in out
+
+
+def test_one_cell_that_is_not_there_to_be_exported_is_spoken_of_in_the_singular(place, capsys):
+    (place / "one.yaml").write_text("parts: {a: {lab: toy, seeds: 1}}\n")
+    (place / "cells").mkdir()
+    said = refused(capsys, place, "store", "export", "out.tar", "--study", "one.yaml", "--store", "cells")
+    assert said == "iclgd: 1 cell of one.yaml is not in cells: run it first.\n"

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from iclgd.report.pace import Pace
+from iclgd.report.pace import Guess, Pace, Paces
 
 
 def told(times: list[float], total: int, tick: float = 0.5) -> list[tuple[float, float]]:
@@ -68,3 +68,62 @@ def test_cells_one_by_one_are_judged_within_a_twentieth_of_the_time_they_took():
 
 def test_nothing_is_known_before_a_cell_is_done():
     assert Pace(0.0).left(100.0, 5) is None
+
+
+# unlike cells
+
+
+def unlike(**seconds: float | None) -> dict[str, Guess]:
+    """Cells whose kind is the first letter of their key."""
+    return {key: Guess(key[0], guess) for key, guess in seconds.items()}
+
+
+def test_cells_of_which_none_is_done_are_left_as_long_as_was_expected():
+    paces = Paces(0.0)
+    paces.expect(5, None, unlike(a1=None, a2=None, a3=None, b1=40.0, b2=20.0))
+    assert paces.left(0.0, []) == (60.0, False)
+    for i, key in enumerate(("a1", "a2")):
+        paces.begun(2.0 * i, key, [])
+        paces.done(2.0 * i + 2, key, [key])
+    paces.begun(4.0, "b1", [])
+    assert paces.left(4.0, ["b1"]) == (62.0, True)
+    assert paces.left(14.0, ["b1"]) == (52.0, True)  # the clock of the others stands still
+    paces.done(44.0, "b1", ["b1"])
+    paces.begun(44.0, "a3", [])
+    assert paces.left(46.0, ["a3"]) == (pytest.approx(20.0), True)
+
+
+def test_a_kind_that_takes_twice_as_long_as_was_expected_goes_on_so_each_by_its_size():
+    paces = Paces(0.0)
+    paces.expect(3, None, unlike(b1=10.0, b2=10.0, b3=40.0))
+    paces.begun(0.0, "b1", [])
+    paces.done(20.0, "b1", ["b1"])
+    paces.begun(20.0, "b2", [])
+    assert paces.left(22.0, ["b2"]) == (pytest.approx(98.0), True)
+
+
+def test_how_others_compare_with_what_was_expected_counts_as_much_as_they_are_long():
+    paces = Paces(0.0)
+    paces.expect(2, None, unlike(a1=10.0, b1=30.0))
+    paces.done(50.0, "a1", ["a1"])
+    assert paces.left(50.0, ["b1"])[0] == pytest.approx(30.0 * (50 + 30) / (10 + 30))
+
+
+def test_cells_that_run_at_the_same_time_share_it():
+    paces = Paces(0.0)
+    paces.expect(4, None, unlike(a1=20.0, a2=20.0, b1=2.0, b2=2.0))
+    paces.begun(0.0, "a1", [])
+    paces.begun(0.0, "b1", ["a1"])
+    paces.done(4.0, "b1", ["a1", "b1"])
+    paces.begun(4.0, "b2", ["a1"])
+    paces.done(8.0, "b2", ["a1", "b2"])
+    paces.done(24.0, "a1", ["a1"])
+    assert paces.left(26.0, ["a2"])[0] == pytest.approx(20.0 - 2.0)
+
+
+def test_cells_of_which_nothing_is_known_are_left_out_and_it_says_so():
+    paces = Paces(0.0)
+    paces.expect(2, None, unlike(a1=None, b1=9.0))
+    assert paces.left(0.0, []) == (9.0, False)
+    paces.expect(1, None, {})
+    assert Paces(0.0).left(0.0, []) == (None, True)

@@ -15,6 +15,7 @@ import pytest
 import iclgd
 from iclgd.report import terminal
 from iclgd.report.numbers import Number, Size, counted, number
+from iclgd.report.pace import Guess
 from iclgd.report.page import Table
 from iclgd.report.terminal import CellProgress, cell_progress, duration, say, working
 
@@ -260,3 +261,16 @@ def test_a_duration_is_said_in_two_units_at_most(seconds, text):
 def test_control_characters_are_made_visible(capsys):
     say("a\x1b[2Jb")
     assert capsys.readouterr().out == "a\\x1b[2Jb\n"
+
+
+def test_the_time_left_of_unlike_cells_is_their_own_and_says_where_some_are_unknown(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("iclgd.report.terminal.time.monotonic", lambda: clock[0])
+    progress = CellProgress()
+    progress.start(3, guesses={"a": Guess("quick", None), "b": Guess("slow", 300.0), "c": Guess("slow", 300.0)})
+    progress.begun("a", "first")
+    assert progress.line() == "0 of 3 cells · 1 running · more than 10 min left · first"
+    clock[0] = 2.0
+    progress.done("a")
+    progress.begun("b", "second")
+    assert progress.line() == "1 of 3 cells · 1 running · about 10 min left · second"

@@ -190,6 +190,16 @@ def with_other_tables(path):
         connection.execute("CREATE TABLE cells (x INTEGER)")
 
 
+def with_other_columns(path):
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("ALTER TABLE cells DROP COLUMN stamp")
+
+
+def a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -200,8 +210,13 @@ def with_other_tables(path):
         of_version(99),
         of_version(-1),
         with_other_tables,
+        with_other_columns,
+        a_folder,
     ],
-    ids=["deleted", "empty", "nonsense", "half", "a later version", "an older version", "other tables"],
+    ids=[
+        *("deleted", "empty", "nonsense", "half", "a later version", "an older version", "other tables"),
+        *("other columns", "a folder"),
+    ],
 )
 def test_an_index_that_is_not_one_is_made_anew(store, damage):
     before = numbers(store)
@@ -210,6 +225,13 @@ def test_an_index_that_is_not_one_is_made_anew(store, damage):
     with duckdb.connect(str(store.folder / FILE), read_only=True) as connection:
         assert connection.execute("SELECT version FROM about").fetchall() == [(module.VERSION,)]
     assert {path.name for path in store.folder.iterdir()} == {FILE, *store.names()}
+
+
+def test_a_folder_with_something_in_it_stays_and_the_index_is_made_for_the_moment(store):
+    (store.folder / FILE).mkdir()
+    (store.folder / FILE / "diary.txt").write_text("mine")
+    assert sorted(numbers(store)["quantity=q"]) == [1, 2, 3]
+    assert (store.folder / FILE / "diary.txt").read_text() == "mine"
 
 
 def test_a_damaged_cell_is_known_as_such_and_hides_no_other(store):

@@ -13,6 +13,7 @@ from io import TextIOWrapper
 
 import click
 
+from iclgd.cli.denied import denied
 from iclgd.errors import Refusal, Stopped, Unfinished, memory_told, visible
 from iclgd.lab import GROUPS, LABS
 from iclgd.registry import load_plugin, suggest
@@ -103,10 +104,9 @@ def main(args: list[str] | None = None) -> None:
     A stream that cannot say a letter gets its number instead, and one that is full costs no result.
     """
     args = list(sys.argv[1:] if args is None else args)
+    line = tuple(args)
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # a cache that it cannot write costs time and nothing else
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    _streams()
     try:
         with terminable(), memory_told():
             plugins = named_plugins(args)
@@ -134,10 +134,28 @@ def main(args: list[str] | None = None) -> None:
         print(f"iclgd: {visible(flagged(said))}", file=sys.stderr)
         sys.exit(143 if TERMINATED else 130)
     except OSError as error:
-        if not _output_is_lost():
+        if _output_is_lost():
+            print(f"iclgd: the output cannot be written ({error.strerror}); what was run is kept.", file=sys.stderr)
+            sys.exit(1)
+        if (told := denied(error, line)) is None:
             raise
-        print(f"iclgd: the output cannot be written ({error.strerror}); what was run is kept.", file=sys.stderr)
-        sys.exit(1)
+        print(f"iclgd: {visible(told)}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _streams() -> None:
+    """A stream that was closed, as cron and `>&-` do it, takes what is said and drops it.
+
+    It gets the lowest number that is free, its own, and hands it on: a worker would find another file there.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(nowhere, True)
+            setattr(sys, name, open(nowhere, mode, encoding="utf-8"))  # noqa: SIM115  for good
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 TERMINATED: list[int] = []  # whether SIGTERM came

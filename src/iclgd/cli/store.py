@@ -101,7 +101,9 @@ def export_command(
     for study in studies:
         plan = find_plan(Path(study), kept.folder)
         if lost := len(set(plan.keys)) - len(plan.done):
-            raise Refusal(f"{counted(lost, 'cell')} of {study} are not in {kept.folder}: run it first.")
+            raise Refusal(
+                f"{counted(lost, 'cell')} of {study} {'is' if lost == 1 else 'are'} not in {kept.folder}: run it first."
+            )
         names += [key[:NAME] for key in plan.keys]
     for begin in cells:
         found = [name for name in kept.names() if name.startswith(begin[:NAME])]

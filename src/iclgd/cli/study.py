@@ -99,20 +99,24 @@ def run_command(
 def plan_command(file: str, store: str | None, form: Form) -> None:
     """What running a study FILE would do: cells done and left, and the time, memory and disk that is left to take."""
     from iclgd.grid.changes import grid_of
-    from iclgd.grid.estimate import Cost, by_arithmetic, costs, pace
+    from iclgd.grid.estimate import Cost, by_arithmetic, measured, pace, priced
     from iclgd.grid.plan import jobs_of
+    from iclgd.report.terminal import cell_progress
     from iclgd.store.cells import Store
 
     grid, kept = grid_of(Path(file)), Store(store_at(store))
-    measured, note = _measured(kept)
     rows, total, seen = [], Cost(), set[str]()
-    for part, tools, jobs in jobs_of(grid):
-        left = [job for job in jobs if not kept.has(job.key)]
-        guess = by_arithmetic(tools)
-        cost = costs(left, measured, guess)
-        total += costs([job for job in left if job.key not in seen], measured, guess)
-        seen |= {job.key for job in jobs}
-        rows.append([part.name, part.lab, str(len(jobs)), str(len(jobs) - len(left)), str(len(left)), _time(cost)])
+    with cell_progress(form.quiet) as progress:  # a million cells take minutes to list
+        found = jobs_of(grid, progress)
+        known, note = measured(kept)
+        for part, tools, jobs in found:
+            progress.doing(f"estimating {part.name}", 0)
+            left = [job for job in jobs if not kept.has(job.key)]
+            each = list(priced(left, known, by_arithmetic(tools)))
+            cost = sum((cost for _, cost in each), Cost())
+            total += sum((cost for job, cost in each if job.key not in seen), Cost())
+            seen |= {job.key for job in jobs}
+            rows.append([part.name, part.lab, str(len(jobs)), str(len(jobs) - len(left)), str(len(left)), _time(cost)])
     header = ["part", "lab", "cells", "done", "left", "time"]
     done = sum(kept.has(key) for key in seen)
     over = [f"left     {counted(len(seen) - done, 'cell')} of {len(seen):,}, those that parts share counted once"]
@@ -139,19 +143,6 @@ def _room(total: Any, folder: Path) -> Iterator[str]:
         nearest = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
         free = shutil.disk_usage(nearest).free
         yield f"disk     {size(total.disk)} of {size(free)} free{': NOT ENOUGH' if total.disk > free else ''}"
-
-
-def _measured(store: Any) -> tuple[list[Any], str]:
-    """The cells that the store has, and why nothing is known of them where that is so."""
-    from iclgd.store.index import opened
-
-    if not store.folder.is_dir():
-        return [], ""
-    try:
-        with opened(store) as index:
-            return list(index.cells().values()), ""
-    except Refusal as refusal:
-        return [], f" ({refusal})"
 
 
 def _time(cost: Any) -> str:

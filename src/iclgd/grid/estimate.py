@@ -6,13 +6,17 @@ Before there are any, the arithmetic of a cell says roughly how long it takes, w
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from iclgd.engine.engines import visible_gpus
+from iclgd.errors import Refusal
 from iclgd.lab import LABS
+from iclgd.report.pace import Guess as Foretold
 from iclgd.spec import canonical
+from iclgd.store.cells import Store
 
 if TYPE_CHECKING:
     from iclgd.engine.work import Job
@@ -45,14 +49,50 @@ class Cost:
 
 
 def costs(jobs: "Iterable[Job]", kept: "Iterable[Kept]", guess: "Guess" = lambda _job: None) -> Cost:
-    """Of cells that are to be run, from what the store has; ``guess`` gives seconds of a cell that is like none."""
+    """Of cells that are to be run, all together."""
+    return sum((cost for _, cost in priced(jobs, kept, guess)), Cost())
+
+
+def foretold(jobs: "Sequence[Job]", store: Store, tools: "Tools", alone: bool) -> dict[str, Foretold]:
+    """Seconds of every cell that is to be run, for the progress; those of a lab are compared with each other.
+
+    The arithmetic is timed on a GPU only where cells are run ``alone`` in this process: others need its memory.
+    """
+    arithmetic = by_arithmetic(tools)
+
+    def guess(job: "Job") -> float | None:
+        counted = LABS[job.cell.lab].flops is not None  # else torch, which asks for GPUs, may not be needed here
+        return arithmetic(job) if counted and (alone or not visible_gpus()) else None
+
+    found = priced(jobs, measured(store)[0], guess)
+    known = {job.key: Foretold(job.cell.lab, None if cost.unknown else cost.seconds) for job, cost in found}
+    tools.forget()
+    return known
+
+
+def measured(store: Store) -> "tuple[list[Kept], str]":
+    """The cells that the store has, and why nothing is known of them where that is so."""
+    from iclgd.store.index import opened
+
+    if not store.folder.is_dir():
+        return [], ""
+    try:
+        with opened(store) as index:
+            return list(index.cells().values()), ""
+    except Refusal as refusal:
+        return [], f" ({refusal})"
+
+
+def priced(
+    jobs: "Iterable[Job]", kept: "Iterable[Kept]", guess: "Guess" = lambda _job: None
+) -> "Iterator[tuple[Job, Cost]]":
+    """Each cell that is to be run, from what the store has; ``guess`` gives seconds of a cell that is like none."""
     shapes: dict[tuple[str, str], tuple[dict[str, Any], list[Kept]]] = {}
     for cell in kept:
         if not cell.damage and math.isfinite(cell.seconds):
             flat = _flat(cell.spec)
             shapes.setdefault((cell.lab, canonical(flat)), (flat, []))[1].append(cell)
     known: dict[tuple[str, str], Cost] = {}
-    total = Cost()
     for job in jobs:
         flat = _flat(job.cell.spec.model_dump(mode="json"))
         shape = (job.cell.lab, canonical(flat))
@@ -61,8 +101,7 @@ def costs(jobs: "Iterable[Job]", kept: "Iterable[Kept]", guess: "Guess" = lambda
             if cost.unknown and (seconds := guess(job)) is not None:
                 cost = Cost(seconds, guessed=1)
             known[shape] = cost
-        total += known[shape]
-    return total
+        yield job, known[shape]
 
 
 def by_arithmetic(tools: "Tools") -> "Guess":

@@ -99,6 +99,8 @@ def jobs_of(grid: Grid, progress: CellProgress | None = None) -> "list[tuple[Par
     tools: dict[Path | None, Tools] = {}
     found = []
     for part in grid.parts:
+        if progress:
+            progress.doing(f"listing the cells of {part.name}", 0)
         data = getattr(part.spec, "data", None)
         mine = tools.setdefault(data, Tools(data, progress.doing) if progress else Tools(data))
         jobs = planned(part.lab, part.spec, mine)

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from iclgd.engine.engines import Engine
 from iclgd.engine.work import Job
 from iclgd.errors import Refusal
 from iclgd.files import OURS, check_output, check_writable, held, new_folder, sweep, write_over
+from iclgd.grid.estimate import foretold
 from iclgd.grid.file import FILE, Grid, Part
 from iclgd.grid.front import front
 from iclgd.grid.plan import Plan, jobs_of, plan_of, record_text
@@ -72,10 +74,13 @@ def run_grid(
 
 def _run(found: Found, where: Where, engine: Engine, progress: CellProgress) -> int:
     """Run what is missing, parts that share their tools in one go; gives how many cells ran."""
-    return sum(
-        run_missing([job for _, its, part in found if its is tools for job in part], where, tools, engine, progress)
-        for tools in dict.fromkeys(tools for _, tools, _ in found)
-    )
+
+    def run(tools: Tools) -> int:
+        jobs = [job for _, its, part in found if its is tools for job in part]
+        guesses = partial(foretold, store=Store(where.store), tools=tools, alone=engine.serial)
+        return run_missing(jobs, where, tools, engine, progress, guesses)
+
+    return sum(run(tools) for tools in dict.fromkeys(tools for _, tools, _ in found))
 
 
 def _note_end(error: Exception, progress: CellProgress, grid: Grid, plan: Plan, file: Path) -> None:

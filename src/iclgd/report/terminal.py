@@ -5,12 +5,13 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from iclgd.errors import visible
 from iclgd.report.numbers import counted
-from iclgd.report.pace import Pace
+from iclgd.report.pace import Guess, Paces
 
 EVERY = 5.0  # seconds between lines of progress where there is no terminal; more after minutes, a minute after hours
 BAR = 24  # characters
@@ -85,19 +86,21 @@ class CellProgress:
         self._failed: dict[str, None] = {}
         self._follow: Callable[[list[str], list[str]], None] = lambda _running, _failed: None
         self._what, self._count, self._known = "starting", 0, ""
-        self._begun, self._expected = time.monotonic(), None
-        self._pace = Pace(self._begun)
+        self._paces = Paces(time.monotonic())
 
-    _expected: float | None
+    def start(
+        self, total: int, expected: float | None = None, guesses: Mapping[str, Guess] = MappingProxyType({})
+    ) -> None:
+        """So many cells are to be run, and take so many seconds if somebody knows; more of them after others.
 
-    def start(self, total: int, expected: float | None = None) -> None:
-        """So many cells are to be run, and take so many seconds if somebody knows; more of them after others."""
+        What is known of single cells, by their keys, tells how long is left of unlike ones.
+        """
         over = self._done + len(self._failed)
-        self._total, self._expected = over + total, expected
+        self._total = over + total
         if not over:
-            self._begun = time.monotonic()
-            self._pace = Pace(self._begun)
-        if expected is not None and expected > EVERY:
+            self._paces = Paces(time.monotonic())
+        self._paces.expect(total, expected, guesses)
+        if (expected or 0.0) + sum(guess.seconds or 0.0 for guess in guesses.values()) > EVERY:
             self._tell(self.line())
 
     def follow(self, told: Callable[[list[str], list[str]], None]) -> None:
@@ -114,21 +117,24 @@ class CellProgress:
         return tuple(self._failed)
 
     def begun(self, key: str, what: str) -> None:
+        self._paces.begun(time.monotonic(), key, self._running)
         self._running[key] = what
         self.doing(what, 0)
         self._changed()
 
     def done(self, key: str) -> None:
-        self._running.pop(key, None)
+        self._ended(key)
         self._done += 1
-        self._pace.done(time.monotonic())
         self._changed()
 
     def failed(self, key: str) -> None:
-        self._running.pop(key, None)
+        self._ended(key)
         self._failed[key] = None
-        self._pace.done(time.monotonic())
         self._changed()
+
+    def _ended(self, key: str) -> None:
+        self._paces.done(time.monotonic(), key, self._running)
+        self._running.pop(key, None)
 
     def lost(self, key: str) -> None:
         """The cell's process ended; the cell may be tried again."""
@@ -173,12 +179,13 @@ class CellProgress:
         return bar + " · ".join([*parts, now])
 
     def _left(self) -> str:
-        """`about 3 min left`: from the pace of this run, or before its first cell from what others took."""
-        over, now = self._done + len(self._failed), time.monotonic()
-        seconds = self._pace.left(now, self._total)
-        if seconds is None and self._expected is not None:
-            seconds = self._expected - (now - self._begun)
-        return f"about {duration(seconds)} left" if over < self._total and seconds is not None and seconds >= 1 else ""
+        """`about 3 min left`; `more than 3 min left` where nothing is known of some of the cells."""
+        if self._done + len(self._failed) >= self._total:
+            return ""
+        seconds, whole = self._paces.left(time.monotonic(), self._running)
+        if seconds is None or seconds < 1:
+            return ""
+        return f"{'about' if whole else 'more than'} {duration(seconds)} left"
 
 
 def duration(seconds: float) -> str:

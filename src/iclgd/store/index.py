@@ -132,7 +132,8 @@ def _connected(duckdb: Any, target: Path) -> Any:
     except (duckdb.Error, OSError):
         return None
     try:
-        if connection.execute("SELECT version FROM about").fetchall() == [(VERSION,)]:
+        ours = _layout(connection) == _usual(duckdb)
+        if ours and connection.execute("SELECT version FROM about").fetchall() == [(VERSION,)]:
             for table in ("cells", "labels", "numbers"):  # reads every block, and checks it
                 connection.execute(f"SELECT bit_xor(hash(t)) FROM {table} t").fetchall()
             return connection
@@ -140,6 +141,19 @@ def _connected(duckdb: Any, target: Path) -> Any:
         pass
     connection.close()
     return None
+
+
+def _layout(connection: Any) -> list[tuple[str, str, str]]:
+    """Tables, columns and their types."""
+    asked = "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY ALL"
+    found: list[tuple[str, str, str]] = connection.execute(asked).fetchall()
+    return found
+
+
+def _usual(duckdb: Any) -> list[tuple[str, str, str]]:
+    with duckdb.connect() as connection:
+        connection.execute(TABLES)
+        return _layout(connection)
 
 
 def _current(duckdb: Any, target: Path, stamps: Mapping[str, str]) -> Any:
@@ -243,6 +257,8 @@ def _keep(made: Path, target: Path) -> None:
     try:
         with aside(target) as part:
             shutil.copyfile(made, part)
+            if target.is_dir():  # an empty one goes; what somebody put into one is not ours to remove
+                target.rmdir()
             os.replace(part, target)
-    except Refusal:
+    except (Refusal, OSError):
         pass

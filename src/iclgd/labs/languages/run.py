@@ -27,6 +27,7 @@ from iclgd.small.languages.membership import Membership, shuffled
 from iclgd.small.languages.prepare import Data, Prepared, prepare
 from iclgd.small.languages.references import References, references
 from iclgd.small.models import DeepFeatures, Transformer, predictor
+from iclgd.small.room import check_room
 from iclgd.small.streams import generator, stream
 from iclgd.small.train import Adam, Params, member, one_thread, stack, train
 from iclgd.tasks.regression import Episodes
@@ -45,6 +46,9 @@ def run(cell: Cell, tools: Tools) -> Result:
 def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
     """Cells with the same words and codes, which are prepared once; the seeds of a setting are trained together."""
     seeds = tuple(dict.fromkeys(_spec(cell).seed for cell in cells))
+    for e in {_spec(cell).part(Setting).key(): _spec(cell) for cell in cells}.values():
+        check_room(e.episodes, e.k + 1, e.dims + 1)
+        check_room(len(seeds) * e.batch, e.k + e.queries, e.dims + 1)
     data = _spec(cells[0]).part(Data, seeds=seeds)
     tools.progress(f"words and codes of {data.language}", 0)
     prepared = tools.shared(data, lambda: prepare(data))

@@ -19,6 +19,7 @@ from iclgd.small import weights as weights_
 from iclgd.small.attention import Weights
 from iclgd.small.construct import gd_layer, preconditioned_layer
 from iclgd.small.models import predictor
+from iclgd.small.room import check_room
 from iclgd.small.streams import stream
 from iclgd.small.train import Adam, Params, Trained, member, one_thread, stack, train
 from iclgd.tasks.laws import LinearMap
@@ -41,9 +42,13 @@ def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
     by the library.
     """
     specs = [cell.asks(TrainCell) for cell in cells]
+    first = specs[0]
+    check_room(first.episodes, first.k + 1, first.dx + first.dy)
+    if first.draws == "tokens":
+        check_room(len(specs) * first.batch, first.k + 1, first.dx + first.dy)
     with one_thread():
         tools.progress("learners at their best", 0)
-        tuned = at_their_best(specs[0])
+        tuned = at_their_best(first)
         exams = [exam(spec, tuned) for spec in specs]
         trained = fit(specs, exams, tools)
         found = [
