@@ -12,6 +12,7 @@ from iclgd.claims.expect import (
     Below,
     Between,
     Exactly,
+    Finding,
     Ordered,
     Signs,
     Together,
@@ -136,6 +137,22 @@ def test_what_one_case_of_several_decides_is_judged_as_one_of_them():
     assert Together({"x": Below(0.4)}).judge({"x": lucky}).verdict == "fails"
     assert Together(parts).judge(dict.fromkeys(parts, lucky)).verdict == "undecided"
     assert Together({**parts, "x": Below(0.0)}).judge(dict.fromkeys(parts, lucky)).verdict == "fails"
+
+
+def test_one_of_three_has_the_interval_of_a_third_of_the_risk():
+    """Student's t of three degrees of freedom: 4.857 in place of 3.182, so .5 on either side becomes .763."""
+    found = Finding(1.0, 0.5, 1.5, 4, "holds")
+    assert [Above(limit).among(3, found) for limit in (0.235, 0.245)] == ["holds", "undecided"]
+    assert [Below(limit).among(3, found) for limit in (1.755, 1.765)] == ["undecided", "holds"]
+    exact = Finding(2e-9, 1.4e-9, 2.6e-9, 2, "fails")
+    assert AtMost(1e-9, each=True).among(9, exact) == "fails"
+
+
+def test_signs_that_several_could_show_by_luck_are_not_counted():
+    lucky, unknown = Finding(1.0, 0.1, 1.9, 4, "holds"), Finding(0.0, -1.0, 1.0, 4, "undecided")
+    four = {"a": lucky, "b": lucky, "c": unknown, "d": unknown}
+    assert Signs(2).of(four).verdict == "undecided"  # any of three could have seemed above
+    assert Signs(2).of({"a": lucky, "b": lucky}).verdict == "holds"
 
 
 def test_exact_parts_leave_nothing_to_luck():
