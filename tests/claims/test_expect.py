@@ -143,6 +143,8 @@ def test_one_of_three_has_the_interval_of_a_third_of_the_risk():
     """Student's t of three degrees of freedom: 4.857 in place of 3.182, so .5 on either side becomes .763."""
     found = Finding(1.0, 0.5, 1.5, 4, "holds")
     assert [Above(limit).among(3, found) for limit in (0.235, 0.245)] == ["holds", "undecided"]
+    bounded = Finding(1.0, 0.5, 1.1, 4, "holds")  # by its longer side
+    assert [Above(limit).among(3, bounded) for limit in (0.235, 0.245)] == ["holds", "undecided"]
     assert [Below(limit).among(3, found) for limit in (1.755, 1.765)] == ["undecided", "holds"]
     exact = Finding(2e-9, 1.4e-9, 2.6e-9, 2, "fails")
     assert AtMost(1e-9, each=True).among(9, exact) == "fails"
