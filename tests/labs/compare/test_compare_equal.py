@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from planted_compare import likeness, planted
 
-from iclgd.labs.compare.equal import NOTE, Curves, at_equal_size, common_size
+from iclgd.labs.compare.equal import NOTE, Curves, _over_layers, at_equal_size, common_size
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.page import page
 from iclgd.results import array
@@ -165,3 +165,14 @@ def test_the_common_size_is_where_most_draws_are_though_not_all_can_be():
     two = curves([[[4.0, 1.0, 1000.0]], [[400.0, 25.0, 4000.0]]], np.zeros((2, 1, 3)))
     assert common_size(one, two) == pytest.approx(10.0)  # from 4 to 25, where two of three draws are
     assert common_size(two, one) == pytest.approx(10.0)
+
+
+def test_a_draw_that_begins_beyond_a_stretch_is_not_counted_there():
+    one = curves([[[1.0, 1.0, 5.0]], [[10.0, 10.0, 100.0]]], np.zeros((2, 1, 3)))
+    assert common_size(one, one) == pytest.approx(50**0.5)  # from 5 to 10 all three are, from 1 to 5 two
+
+
+def test_a_mean_over_layers_is_over_those_that_are_known():
+    found = _over_layers(np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]]))
+    assert found[0] == 2
+    assert np.isnan(found[1])
