@@ -45,9 +45,13 @@ def check_file(path: Path) -> None:
         raise Refusal(f"cannot read {path}: {error.strerror}; name a file that can be read.") from None
     except ValueError:
         raise Refusal(f"cannot read {path}: no file can have this name; name another.") from None
+    _check_regular(path, mode, "read")
+
+
+def _check_regular(path: Path, mode: int, what: str) -> None:
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-        raise Refusal(f"cannot read {path}: it is {kind}, not a file; name a file.")
+        raise Refusal(f"cannot {what} {path}: it is {kind}, not a file; name a file.")
 
 
 def file_sha256(path: Path) -> str:
@@ -260,13 +264,10 @@ def named_file(target: Path) -> Path:
         if target.is_symlink():
             raise Refusal(f"cannot write {target}: it is a link to nothing; name another file.") from None
         mode = stat.S_IFREG
-    except OSError as error:
-        raise Refusal(f"cannot write {target}: {error.strerror}; name another file.") from None
-    except ValueError:
-        raise Refusal(f"cannot write {target}: no file can have this name; name another.") from None
-    if not stat.S_ISREG(mode):
-        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-        raise Refusal(f"cannot write {target}: it is {kind}, not a file; name a file.")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", "no file can have this name")
+        raise Refusal(f"cannot write {target}: {why}; name another file.") from None
+    _check_regular(target, mode, "write")
     place = target.resolve() if target.is_symlink() else target
     check_writable(target, place.absolute().parent)
     return place

@@ -19,7 +19,7 @@ Sample = Any  # numbers, one a seed, or what has mean, low and high
 Bounds = tuple[float, float]
 MISS = 0.05  # how often an interval leaves the truth out
 STRADDLES = "the interval straddles the limit"
-BY_LUCK = "among so many cases one is elsewhere by luck"
+BY_LUCK = "one case of several may be elsewhere by luck"
 
 
 @dataclass(frozen=True)

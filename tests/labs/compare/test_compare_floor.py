@@ -15,21 +15,11 @@ from iclgd.metrics.likeness import cosine
 from iclgd.prompts import build_prompts
 from iclgd.spec import EpisodeSpec, PromptSpec
 from iclgd.tasks.episodes import load_episode
-from little import little_cell, little_result, little_task, little_tools
+from little import little_cell, little_result, little_tools
 from tiny import tiny_subject
 
 LEARNERS = {None: InContext(), "gd:rate=0.01": GradientDescent(rate=0.01)}
 FLOORS = ("other batch", "other precision")
-
-
-@pytest.fixture(scope="module")
-def subject():
-    return tiny_subject("llama")
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory):
-    return little_task(tmp_path_factory.mktemp("task"))
 
 
 def floors(result, learner: str | None) -> dict[tuple[str, str], np.ndarray]:

@@ -18,20 +18,9 @@ from iclgd.results import Result
 from iclgd.spec import EpisodeSpec, PromptSpec
 from iclgd.tasks.episodes import load_episode
 from iclgd.tools import Tools
-from little import little_cell, little_result, little_task
-from tiny import tiny_subject
+from little import little_cell, little_result
 
 POSITIONS, QUERIES, LAYERS = 2, 5, 3
-
-
-@pytest.fixture(scope="module")
-def subject():
-    return tiny_subject("llama")
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory):
-    return little_task(tmp_path_factory.mktemp("task"))
 
 
 @pytest.fixture(scope="module")
