@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import planted_tables as tables
 import pytest
 from planted_compare import planted
 from planted_world import FIELDS, world
@@ -11,6 +12,7 @@ from iclgd.lab import Cell
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.nearer import nearer
 from iclgd.labs.compare.page import page
+from iclgd.labs.compare.spec import CONSTANT
 from iclgd.results import Array, array
 
 ALONE = {**FIELDS, "init": "trained"}
@@ -160,3 +162,17 @@ def test_a_cosine_of_weight_changes_says_of_how_many_draws_it_is():
 
     table = Evidence(planted(plant, **ALONE), "prompt").training(["sentiment"])
     assert table.texts()[0][-1] == ".850 [.850 .850] 2 of 5 draws"
+
+
+def test_who_is_nearer_is_not_decided_by_the_draws_of_a_null_that_are_left():
+    def lacking(cell: Cell, random: np.random.Generator) -> list[Array]:
+        gone = (cell.labels["task"], cell.labels["seed"]) == ("kinds", 2)
+        return [one for one in tables.plant(cell, random) if not (gone and one.labels.get("null") == "wrong-labels")]
+
+    def less(plant) -> dict[str, str]:
+        return {str(row[0]): str(row[2]) for row in nearer(Evidence(planted(plant, **tables.FIELDS), "prompt")).rows}
+
+    whole, part = less(tables.plant), less(lacking)
+    assert whole["kinds: gd 0.01"] == f"{CONSTANT}, trained on wrong labels"
+    assert part["kinds: gd 0.01"] == CONSTANT
+    assert part["sentiment: lcgd 0.1"] == f"{CONSTANT}, trained on wrong labels"
