@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from iclgd.learners.course import Batch, Gradients, Step
 from iclgd.learners.together import Job, train_together
-from iclgd.learners.vocabulary import Desk, answers_plainly, cross_entropies, of_unembedding
+from iclgd.learners.vocabulary import Desk, answers_plainly, beside_unembedding, cross_entropies, of_unembedding
 from iclgd.models.layout import Part
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor
@@ -91,7 +91,7 @@ class GradientDescent:
             precise = logits.to(torch.promote_types(logits.dtype, torch.float32))
             losses = batch.means(cross_entropy(precise, batch.wanted.to(logits.device), reduction="none"))
             return losses.detach(), list(torch.autograd.grad(losses, leaves, torch.ones_like(losses)))
-        (normed,) = states[0]
+        (normed,) = beside_unembedding(subject, states[0])
         shares, wanted = (part.to(normed.device) for part in (batch.shares, batch.wanted))
         entropies, slopes, _ = cross_entropies(subject, normed.detach(), wanted, shares, [], desk)
         return batch.means(entropies), list(torch.autograd.grad(normed, leaves, slopes))

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from iclgd.errors import Refusal
 from iclgd.learners.course import Batch, Gradients, Step
 from iclgd.learners.descent import GradientDescent
-from iclgd.learners.vocabulary import Desk, cross_entropies, of_unembedding
+from iclgd.learners.vocabulary import Desk, beside_unembedding, cross_entropies, of_unembedding
 from iclgd.models.subject import Subject
 from iclgd.prompts import Demo, Ids
 
@@ -87,7 +87,7 @@ def _all_layers(
     """
     last = outputs[max(outputs)].device
     stacked = torch.stack([outputs[layer].to(last) for layer in sorted(outputs)])  # layer row dim
-    normed = subject.layout.norm(stacked).flatten(0, 1)
+    normed = beside_unembedding(subject, subject.layout.norm(stacked).flatten(0, 1))
     shares, wanted = (part.to(normed.device) for part in (batch.shares, batch.wanted))
     outside = of_unembedding(subject, leaves)
     losses, slopes, more = cross_entropies(

@@ -89,8 +89,13 @@ def _answers_plainly(subject: Subject, matrix: Float[Tensor, "word dim"]) -> boo
         logits = subject.model(subject.tensor([ASKED]), use_cache=False).logits
     finally:
         handle.remove()
-    apart = logits - states[0] @ matrix.T
+    apart = logits.to(matrix.device) - states[0].to(matrix.device) @ matrix.T
     return float(apart.abs().max()) <= tolerance(subject.dtype) * float(logits.abs().max())
+
+
+def beside_unembedding(subject: Subject, states: Float[Tensor, "*row dim"]) -> Float[Tensor, "*row dim"]:
+    """What comes into the unembedding, on its device: the final norm may lie on another."""
+    return states.to(next(subject.layout.unembedding.parameters()).device)
 
 
 def plain_unembedding(layout: Layout) -> Float[Tensor, "word dim"] | None:

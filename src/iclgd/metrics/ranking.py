@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-AT_ONCE = {"cpu": 2**17, "cuda": 2**22}  # numbers ranked at once: what fits a cache, what fills a device
+AT_ONCE, MANY = {"cpu": 2**17}, 2**22  # numbers ranked at once: what fits a cache, what fills a device
 
 
 def training_token_tau(
@@ -38,7 +38,7 @@ def kendall(a: Float[Tensor, "row n"], b: Float[Tensor, "row n"]) -> Float[Tenso
     P pairs, C of them concordant, D discordant, T tied; nan where a row is constant or has a nan. D is the number of
     inversions that are left of a once b is in order (Knight 1966).
     """
-    rows = max(1, AT_ONCE[a.device.type] // a.shape[-1])
+    rows = max(1, AT_ONCE.get(a.device.type, MANY) // a.shape[-1])
     return torch.cat([_kendall(*part) for part in zip(a.split(rows), b.split(rows), strict=True)])
 
 

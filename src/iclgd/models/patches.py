@@ -93,7 +93,8 @@ def read(subject: Subject, queries: Sequence[Ids], prefix: Prefix | None, tokens
                 hook = _keep_input(inputs, layer, rows)
                 stack.callback(mlp.first[0].register_forward_pre_hook(hook).remove)
             found = subject.run(ids, rows, prefix)
-        blocks, n = found.blocks[:, :, 0], torch.stack([inputs[layer] for layer in sorted(inputs)], 1)
+        blocks = found.blocks[:, :, 0]
+        n = torch.stack([inputs[layer].to(blocks.device) for layer in sorted(inputs)], 1)
         parts |= {i: (blocks[j], n[j], found.vocabulary[j, 0]) for j, i in enumerate(batch)}
     blocks, n, logits = (torch.stack(part) for part in zip(*(parts[i] for i in range(len(queries))), strict=True))
     return Reading(blocks, n, logits)

@@ -31,7 +31,7 @@ def packs(subject: Subject) -> bool:
     Llama 4 counts places in the sequence, whatever positions it is told: in its chunks of attention and in how sharply
     it attends. Both begin after thousands of tokens, too many to ask with, so it is known by its configuration.
     """
-    one_thread = subject.device.type == "cpu" and torch.get_num_threads() == 1
+    one_thread = torch.get_num_threads() == 1 and {part.device.type for part in subject.model.parameters()} == {"cpu"}
     in_chunks = getattr(subject.layout.config, "attention_chunk_size", None) is not None
     if not one_thread or subject.capture != "registered" or in_chunks:
         return False

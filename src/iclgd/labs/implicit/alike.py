@@ -13,6 +13,7 @@ from iclgd.labs.implicit.weights import (
     Directions,
     Matrix,
     best_step,
+    by_layer,
     cosine,
     directions,
     overlap,
@@ -82,7 +83,7 @@ def _compared(pair: Pair, ranks: Sequence[int], labels: dict[str, str]) -> Itera
     """The cosine of each query's own patch and of the one for all with a change, and the subspaces of either."""
     updates = pair.change.matrices
     found = [own_cosines(last, change) for last, change in zip(pair.own, updates, strict=True)]
-    yield array(torch.stack(found, 1), "query", "layer", quantity="cosine", patch="own", **labels)
+    yield array(by_layer(found), "query", "layer", quantity="cosine", patch="own", **labels)
     values = [cosine(fit, change) for fit, change in zip(pair.fit.matrices, updates, strict=True)]
     yield array([values], "query", "layer", quantity="cosine", patch="matrix", **labels)
     yield _shared(overlap, pair.fit.directions, pair.change.directions, ranks, **labels)
@@ -106,7 +107,7 @@ def _labels(
         labels = {} if null is None else {"null": null}
         three = zip(own["right"], own["wrong"], change.matrices, strict=True)
         found = [own_contrasts(*one) for one in three]
-        yield array(torch.stack(found, 1), "query", "layer", quantity="contrast", patch="own", **labels)
+        yield array(by_layer(found), "query", "layer", quantity="contrast", patch="own", **labels)
         values = [cosine(a, b) for a, b in zip(made.matrices, change.matrices, strict=True)]
         yield array([values], "query", "layer", quantity="contrast", patch="matrix", **labels)
         yield _shared(overlap, made.directions, change.directions, ranks, patch="labels", **labels)
@@ -139,11 +140,9 @@ def _steps(
         found = [best_step(a, b) for a, b in zip(fit.matrices, change.matrices, strict=True)]
         yield array(found, "layer", quantity="step", **({} if patch is None else {"patch": patch}))
     whole = [own_best_steps(*one) for one in zip(own["right"], trained["right"].matrices, strict=True)]
-    yield array(torch.stack(whole, 1), "query", "layer", quantity="step", patch="own")
+    yield array(by_layer(whole), "query", "layer", quantity="step", patch="own")
     parts = zip(own["right"], labels.matrices, own["wrong"], strict=True)
-    yield array(
-        torch.stack([own_best_steps(*one) for one in parts], 1), "query", "layer", quantity="step", patch="own, labels"
-    )
+    yield array(by_layer(own_best_steps(*one) for one in parts), "query", "layer", quantity="step", patch="own, labels")
 
 
 def _shared(measure: Any, ours: Sequence[Any], theirs: Sequence[Any], ranks: Sequence[int], **labels: Any) -> Array:

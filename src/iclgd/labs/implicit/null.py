@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from iclgd.labs.implicit.weights import apart
+from iclgd.labs.implicit.weights import apart, by_layer
 from iclgd.models.added import Outer
 from iclgd.models.patches import patches, read
 from iclgd.models.subject import Subject
@@ -43,7 +43,7 @@ def settling(subject: Subject, bos: Ids, context: Ids, query: Ids) -> tuple[list
     moved = []
     for size in sizes:
         pairs = zip(patched(size), patched(size + 1), strict=True)
-        moved.append(torch.cat([apart(one, two) for one, two in pairs]))
+        moved.append(by_layer(apart(one, two) for one, two in pairs)[0])
     return sizes, torch.stack(moved)
 
 

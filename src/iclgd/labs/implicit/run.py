@@ -11,7 +11,7 @@ from iclgd.labs.implicit.alike import alike
 from iclgd.labs.implicit.ground import Asked, Demos, Ground, Tuned, other_demos, random_like, refuse_few
 from iclgd.labs.implicit.null import attention_alone, settling, trace_losses
 from iclgd.labs.implicit.spec import ExactCell, ImplicitCell, StaticCell, TrainedCell
-from iclgd.labs.implicit.weights import between, largest, own_cosines
+from iclgd.labs.implicit.weights import between, by_layer, largest, own_cosines
 from iclgd.models.added import Added
 from iclgd.models.faithful import generate, generate_patched, residual
 from iclgd.models.mlps import matrix
@@ -127,8 +127,8 @@ def _exact_arrays(spec: ExactCell, subject: Subject, episode: Episode) -> tuple[
     lasts = [layer.last for layer in own if layer.last is not None]
     sizes = [last.norms.double() / largest(w) for last, w in zip(lasts, weights, strict=True)]
     turns = [own_cosines(last, w) for last, w in zip(lasts, weights, strict=True)]
-    arrays.append(array(torch.stack(sizes, 1), "query", "layer", quantity="size"))
-    arrays.append(array(torch.stack(turns, 1), "query", "layer", quantity="along W"))
+    arrays.append(array(by_layer(sizes), "query", "layer", quantity="size"))
+    arrays.append(array(by_layer(turns), "query", "layer", quantity="along W"))
     arrays.append(array([between(last) for last in lasts], "layer", quantity="between queries"))
     if spec.settling:
         counts, moved = settling(subject, prompts.bos, prompts.context, prompts.queries[0])

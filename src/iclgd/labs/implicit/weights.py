@@ -1,5 +1,7 @@
 """How alike two changes of the same matrices are: their angle, the subspaces they act in and on, the best step."""
 
+from collections.abc import Iterable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -19,6 +21,11 @@ def cosine(a: Matrix, b: Matrix) -> float:
 def inner(outer: Outer, b: Matrix) -> Float[Tensor, " query"]:
     """⟨left ⊗ right, B⟩ for each query, without the product."""
     return torch.einsum("qo,oi,qi->q", outer.left.double(), b.double(), outer.right.double())
+
+
+def by_layer(found: Iterable[Float[Tensor, " query"]]) -> Float[Tensor, "query layer"]:
+    """What each layer gave, on the host: layers may lie on several devices."""
+    return torch.stack([one.cpu() for one in found], 1)
 
 
 def own_cosines(outer: Outer, b: Matrix) -> Float[Tensor, " query"]:
