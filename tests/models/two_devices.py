@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import iclgd
@@ -43,8 +44,17 @@ def studies(folder: Path, other: str) -> Iterator[tuple[str, Study, Study]]:
         yield f"{lab} {spread}", one, two
 
 
+def refuses_to_be_mixed(other: str) -> bool:
+    try:
+        torch.ones(2, device=other) + torch.ones(2)
+    except RuntimeError as error:
+        return f"tensors on cpu and {other}" in str(error)
+    return False
+
+
 def main(folder: Path) -> None:
     with second_device() as other:
+        assert refuses_to_be_mixed(other)
         for name, one, two in studies(folder, other):
             assert two.keys == one.keys
             assert two.fresh == len(set(one.keys))
