@@ -19,7 +19,7 @@ from iclgd.claims.expect import (
     Within,
     state_of,
 )
-from iclgd.metrics.estimates import over_seeds
+from iclgd.metrics.estimates import estimate, over_seeds
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,12 @@ def test_an_estimate_brings_its_own_interval():
     assert found.verdict == "holds"
     assert found.findings[""].low == 0.4
     assert found.findings[""].count == 3
+
+
+def test_an_estimate_of_one_draw_decides_nothing_however_many_queries_it_is_over():
+    found = Above(0).judge(estimate(np.linspace(0.4, 0.6, 50)[None]))
+    assert (found.verdict, found.reason) == ("undecided", "one seed has no interval")
+    assert Above(0).judge(estimate(np.linspace(0.4, 0.6, 50)[None].repeat(2, 0))).verdict == "holds"
 
 
 def test_an_estimate_over_tasks_counts_tasks_and_not_their_draws():

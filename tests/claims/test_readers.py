@@ -201,6 +201,22 @@ def test_orders_are_read_with_their_intervals_over_draws(place):
     assert tokens_with_reading("gd 0.1", "zero-shot")(study).mean == pytest.approx(np.mean(shared) - np.mean(before))
 
 
+def test_no_share_of_tokens_has_an_interval_that_reaches_below_none():
+    from iclgd.claims.reading_layers import tokens_with_reading
+
+    class Planted:
+        class spec:
+            seeds = (0, 1)
+
+        def stack(self, along, seeds, learner, **labels):
+            return np.array([[0.0, 0.1], [0.2, 0.1]]) + (0.8 if learner == "zero-shot" else 0.0)
+
+    found, less = tokens_with_reading("gd")(Planted()), tokens_with_reading("gd", "zero-shot")(Planted())
+    assert (found.mean, less.mean) == (pytest.approx(0.1), pytest.approx(-0.8))
+    assert 0 <= found.low < 0.1 < found.high <= 1
+    assert -1 <= less.low <= less.high <= 1
+
+
 def test_growth_by_layer_is_one_number_a_seed(place):
     from iclgd.claims.reading_layers import growth_by_layer
 

@@ -67,6 +67,25 @@ def test_a_mean_over_tasks_is_of_the_tasks_means_and_places_with_names_are_label
         assert one["over"] == "tasks"
 
 
+def test_an_interval_of_a_metric_stays_within_what_the_metric_can_be(tmp_path):
+    def interval(name, *values):
+        cells = [({"seed": seed}, [array([value], "query", metric=name)]) for seed, value in enumerate(values)]
+        (found,) = Pivot(planted(tmp_path / name, cells), Asked(["metric"])).records()
+        return found["mean"], found["low"], found["high"]
+
+    mean, low, high = interval("accuracy", 0.6, 0.9)
+    assert (mean, interval("mine", 0.6, 0.9)) == (pytest.approx(0.75), pytest.approx(student([0.6, 0.9])))
+    assert 0 < low < high < 1
+    assert interval("KL", 0.1, 0.9)[1:] == pytest.approx((0, student([0.1, 0.9])[2]))
+    assert interval("agreement", 60, 90) == pytest.approx(student([60, 90]))  # a stranger's, in hundredths
+
+
+def test_a_table_says_that_its_intervals_over_draws_are_not_over_queries_that_draws_share(tmp_path):
+    cells = [({"seed": seed}, [array([float(seed)], "query", metric="m")]) for seed in range(3)]
+    said = "Brackets are 95% intervals over seeds (not over queries that these share)."
+    assert Pivot(planted(tmp_path, cells), Asked(["metric"])).kinds() == said
+
+
 def test_no_mean_is_over_a_label_that_nobody_named(tmp_path, capsys, done):
     cells = [
         ({"seed": s}, [array([1.0], "query", metric="m"), array([9.0], "query", metric="m", null="n")]) for s in (0, 1)
@@ -173,7 +192,7 @@ def test_a_table_of_a_study_that_is_not_finished_says_so_in_every_form(capsys, d
     told = "11 of 12 cells are done."
     code, out, err = run(capsys, *words)
     assert (code, err) == (0, "")
-    assert out.endswith(f"95% intervals over seeds. {told}\n")
+    assert out.endswith(f"95% intervals over seeds (not over queries that these share). {told}\n")
     for more in (["--quiet"], ["--json"], ["--format", "csv"], ["--format", "latex"], ["--to", "t.txt"]):
         code, out, err = run(capsys, *words, *more)
         assert (code, err) == (0, f"iclgd: {told}\n"), more

@@ -13,6 +13,8 @@ from iclgd.labs.dual.modifications import MODIFICATIONS
 from iclgd.labs.dual.modified import Regularised
 from iclgd.labs.dual.spec import TrainCell
 from iclgd.learners import LEARNERS
+from iclgd.learners.descent import GradientDescent
+from iclgd.learners.function_vector import FunctionVector
 from iclgd.metrics import METRICS
 from iclgd.nulls import NULLS
 from iclgd.registry import Registry, source_hash
@@ -98,3 +100,16 @@ def test_a_version_that_rises_makes_another_key(lab: str, thing: Any, monkeypatc
     assert cell.key({}, 1) == before
     monkeypatch.setattr(thing, "version", 7)
     assert cell.key({}, 1) != before
+
+
+@pytest.mark.parametrize(
+    "lab, thing, known",
+    [
+        ("implicit", GradientDescent, (5, 2)),
+        ("causal", GradientDescent, (2, 2)),
+        ("causal", FunctionVector, (2, 1)),
+    ],
+)
+def test_a_lab_that_does_not_name_what_it_trains_with_rises_with_it(lab: str, thing: Any, known: Any) -> None:
+    """No cell of these labs has the thing in its key: when its version rises, raise the lab's, and say both here."""
+    assert (LABS[lab].version, thing.version) == known

@@ -40,8 +40,9 @@ def test_a_gap_changes_the_weights_of_its_seed_and_its_query():
     gap = np.array([[1.0, 2.0, 3.0], [5.0, 4.0, np.nan]])[..., None]  # mean 3; totals about it −3, 3 and 0, 0, 0
     found = spread(gap)
     assert found.mean == pytest.approx([3])
-    assert found.by_seed == pytest.approx([2 * (9 + 9) / 25])
-    assert found.total == pytest.approx([2 * (9 + 9) / 25])
+    unbiased = (0.36 + 0.16) / (0.36 * (1 - 1.2 + 0.52) + 0.16 * (1 - 0.8 + 0.52))  # of weights 3/5 and 2/5
+    assert found.by_seed == pytest.approx([unbiased * (9 + 9) / 25])
+    assert found.total == pytest.approx([unbiased * (9 + 9) / 25])
     assert (found.seeds[0], found.queries[0]) == (2, 3)
 
 

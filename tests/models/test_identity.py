@@ -91,6 +91,17 @@ def test_a_folders_identity_changes_with_the_scale_of_an_adapter(folder):
     assert weights_identity(ModelSpec(name=str(folder))) != before
 
 
+def test_the_identity_of_a_pickled_model_changes_with_any_of_its_parts(folder):
+    """The index names the parts and says nothing of what is in them."""
+    (folder / "pytorch_model.bin.index.json").write_text('{"weight_map": {}}')
+    for number in (1, 2):
+        (folder / f"pytorch_model-0000{number}-of-00002.bin").write_bytes(b"weights")
+    spec = ModelSpec(name=str(folder), allow_pickle=True)
+    before = weights_identity(spec)
+    (folder / "pytorch_model-00002-of-00002.bin").write_bytes(b"others!")
+    assert weights_identity(spec) != before
+
+
 def test_a_folders_identity_does_not_change_with_its_place_or_its_notes(folder, tmp_path):
     before = weights_identity(ModelSpec(name=str(folder)))
     (folder / "README.md").write_text("about it")

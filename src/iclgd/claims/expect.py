@@ -129,10 +129,14 @@ def _first_reason(findings: Mapping[str, Finding]) -> str:
 
 
 def interval(sample: Sample, bounds: Bounds | None = None) -> tuple[float, float, float, int]:
-    """Mean, low, high and how many they are over, seeds or tasks; an estimate brings its own."""
+    """Mean, low, high and how many they are over, seeds or tasks; an estimate brings its own.
+
+    One that is over queries only, as where every other draw diverged, has none over draws.
+    """
     if all(hasattr(sample, name) for name in ("mean", "low", "high")) and not callable(sample.mean):
-        over_tasks = getattr(sample, "kind", "") == "tasks"
-        return sample.mean, sample.low, sample.high, int(getattr(sample, "tasks" if over_tasks else "seeds", 1))
+        kind = getattr(sample, "kind", "")
+        ends = (math.nan, math.nan) if kind == "queries only" else (sample.low, sample.high)
+        return sample.mean, *ends, int(getattr(sample, "tasks" if kind == "tasks" else "seeds", 1))
     from iclgd.metrics.estimates import over_seeds
 
     found = over_seeds([float(value) for value in sample], bounds)

@@ -50,11 +50,10 @@ def of_orders(measure: str, learner: str, less: str = "", init: str = "trained")
 
     def read(study: "Study") -> Any:
         from iclgd.labs.order import page
-        from iclgd.metrics.estimates import estimate
 
         of = {"p": page.spread_of_p, "updates": page.spread_of_updates}[measure]
         own = of(study, learner, init)
-        return estimate(own - of(study, less, init) if less else own)
+        return _share(own, of(study, less, init) if less else None)
 
     return read
 
@@ -63,12 +62,18 @@ def tokens_with_reading(learner: str, less: str = "") -> Callable[["Study"], Any
     """The share of the likeliest next tokens that a learner has in common with reading, or what it is above another."""
 
     def read(study: "Study") -> Any:
-        from iclgd.metrics.estimates import estimate
-
         def values(name: str) -> Any:
             seeds = study.spec.seeds  # type: ignore[attr-defined]  # of `order`
             return study.stack("seed", seeds, quantity="overlap with icl", learner=name, init="trained")
 
-        return estimate(values(learner) - values(less) if less else values(learner))
+        return _share(values(learner), values(less) if less else None)
 
     return read
+
+
+def _share(one: Any, less: Any = None) -> Any:
+    """The mean of what is between 0 and 1, or of the difference of two such things; no interval reaches beyond."""
+    from iclgd.metrics.differences import bounds_apart
+    from iclgd.metrics.estimates import SHARE, estimate
+
+    return estimate(one, SHARE) if less is None else estimate(one - less, bounds_apart(SHARE))

@@ -1,7 +1,10 @@
 """A pivot of a study's cells: any number that has labels, its mean over draws and tasks, and the interval.
 
 A number is what the index has of a cell: the mean of one array over queries and layers. Two numbers that differ in
-anything but the labels that are averaged over are never put into one mean: that label has to be said.
+anything but the labels that are averaged over are never put into one mean: that label has to be said. An interval over
+draws is of these means, and so of the queries that were asked: where every draw asks the same ones, as labs on models
+do, it covers other draws and not other queries (pages of those labs cover both). One of a metric of this package keeps
+to what that can be.
 """
 
 import csv
@@ -9,7 +12,7 @@ import io
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import numpy as np
 
 from iclgd.errors import Refusal
 from iclgd.grid.plan import Plan
+from iclgd.metrics import METRICS, OWN
 from iclgd.metrics.estimates import Estimate, estimate
 from iclgd.registry import suggest
 from iclgd.report.numbers import Size
@@ -128,7 +132,7 @@ class Pivot:
     def __init__(self, plan: Plan, asked: Asked):
         self.asked, self.unfinished = asked, plan.unfinished
         self._groups: dict[tuple[Place, Place], dict[tuple[Label | None, ...], float]] = {}
-        labels_of: dict[tuple[Place, Place], dict[str, Label | None]] = {}
+        self._labels: dict[tuple[Place, Place], dict[str, Label]] = {}
         seen: set[tuple[str, Place]] = set()
         every_one = numbers(plan, asked.value)
         _known_labels(every_one, asked, plan)
@@ -142,7 +146,7 @@ class Pivot:
             if mine in seen:  # one cell in two parts
                 continue
             seen.add(mine)
-            self._unmixed(labels_of.setdefault(where, dict(labels)), labels)
+            self._unmixed(self._labels.setdefault(where, dict(labels)), labels)
             self._groups.setdefault(where, {})[asked.place(labels, asked.over)] = value
 
     def _unmixed(self, first: Mapping[str, Label | None], labels: Labels) -> None:
@@ -159,7 +163,7 @@ class Pivot:
         return list(dict.fromkeys(place[axis] for place in self._groups))
 
     def _estimate(self, row: Place, column: Place) -> Estimate | None:
-        """Over tasks where there are several, else over draws, as the labs' own pages have it."""
+        """Over tasks where there are several, else over draws."""
         found = self._groups.get((row, column))
         if found is None:
             return None
@@ -167,7 +171,18 @@ class Pivot:
         values = np.full((max(1, len(outer[0]) if outer else 1), len(inner), 1), np.nan)
         for place, number in found.items():
             values[outer[0].index(place[0]) if outer else 0, inner.index(place[-1]), 0] = number
-        return estimate(values)
+        low, high = self._bounds(row, column)
+        if (values < low).any() or (values > high).any():  # somebody else's number of that name
+            return estimate(values)
+        within = estimate(values, (low, high) if np.isfinite([low, high]).all() else None)
+        return replace(within, low=max(within.low, low)) if np.isfinite(within.low) else within
+
+    def _bounds(self, row: Place, column: Place) -> tuple[float, float]:
+        """What the number in a place can be, where it is a metric of this package."""
+        labels, ours = self._labels[row, column], {name for name, *_ in OWN}
+        named = [str(labels[name]) for name in QUANTITIES if str(labels.get(name)) in ours]
+        low, high = METRICS[named[0]].bounds if named else (-np.inf, np.inf)
+        return float(low), float(high)
 
     def table(self) -> Table:
         """Rows by columns, a mean and its 95% interval in each place."""
@@ -186,8 +201,9 @@ class Pivot:
     def kinds(self) -> str:
         """What the intervals are over, and how many cells are done if some are not."""
         found = {one.kind for r, c in self._groups if (one := self._estimate(r, c)) is not None}
-        over = {"tasks": self.asked.over[0], "draws": self.asked.over[-1]}
-        said = [f"over {over[kind]}s" for kind in ("tasks", "draws") if kind in found]
+        draws = f"{self.asked.over[-1]}s (not over queries that these share)"
+        over = {"tasks": f"{self.asked.over[0]}s", "draws": draws}
+        said = [f"over {over[kind]}" for kind in ("tasks", "draws") if kind in found]
         kinds = f"Brackets are 95% intervals {' or '.join(said)}." if said else "One number a place has no interval."
         return " ".join(filter(None, [kinds, self.unfinished]))
 

@@ -21,8 +21,9 @@ Beyond 95% no mixture keeps its level at two seeds, so smaller p-values are Bane
 by luck: one more right answer in each of two seeds would have p = .004, in each of three tasks .002. So there the floor
 is all of that variance. A p-value of .05 or less belongs to a 95% interval without 0.
 
-Not covered: parts that are far from normal at two or three seeds (a draw in ten that fails; of answers of which one in
-fifty differs, two seeds of 100 queries show a difference that is not there 10% of the time), queries that were chosen
+Not covered: parts that are far from normal (a draw in ten that fails; of answers of which one in fifty differs, two
+seeds of 100 queries show a difference that is not there 10% of the time; seeds as skewed as the exponential of a normal
+number are, which more seeds do not cure: 89 to 83% at two to eight), queries that were chosen
 rather than drawn, seeds that ask different queries (safe, but wider than need be), values that do not vary at all
 (an interval of no width, as Student's; right and wrong answers that are all alike, or all turned, are counted instead:
 `estimates.shares`, `differences`).
@@ -61,7 +62,9 @@ class Spread:
 def spread(values: np.ndarray) -> Spread:
     """Of (seed, query, column) values; nan values are left out.
 
-    Exact moments where every seed knows the same queries; a few gaps only change the weights of seeds and queries.
+    Exact moments where every seed knows the same queries, as in every lab here. Gaps change the weights of seeds and
+    queries; where one of three seeds knows a tenth of the queries that the others know, the rest is a sample of two,
+    and an interval covers 90%.
     """
     known = np.isfinite(values)
     count = known.sum((0, 1))
@@ -71,8 +74,8 @@ def spread(values: np.ndarray) -> Spread:
     in_seed, in_query = known.sum(1), known.sum(0)
     seeds, queries = (in_seed > 0).sum(0), (in_query > 0).sum(0)
     of_seed, of_query = rest.sum(1), rest.sum(0)
-    by_seed = (of_seed**2).sum(0) / some**2 * _unbiased(seeds)
-    by_query = (of_query**2).sum(0) / some**2 * _unbiased(queries)
+    by_seed = (of_seed**2).sum(0) / some**2 * _unbiased(in_seed / some)
+    by_query = (of_query**2).sum(0) / some**2 * _unbiased(in_query / some)
     rest -= (of_seed / np.maximum(in_seed, 1))[:, None]
     rest -= of_query / np.maximum(in_query, 1)
     free = count - seeds - queries + 1
@@ -85,9 +88,14 @@ def total(by_seed: np.ndarray, by_query: np.ndarray, by_cell: np.ndarray) -> np.
     return np.maximum(by_seed + np.maximum(by_query - by_cell, 0), FLOOR * by_cell)
 
 
-def _unbiased(count: np.ndarray) -> np.ndarray:
-    """n / (n − 1); 0 for one, which has no spread."""
-    return np.where(count > 1, count / np.maximum(count - 1, 1), 0)
+def _unbiased(weights: np.ndarray) -> np.ndarray:
+    """Σw² / Σw²(1 − 2w + Σw²) of weights that sum to 1: n / (n − 1) where all are alike; 0 for one, without a spread.
+
+    That many times the weighted squares about the weighted mean are the variance of that mean.
+    """
+    square = (weights**2).sum(0)
+    free = (weights**2 * (1 - 2 * weights + square)).sum(0)
+    return np.where(free > 0, square / np.where(free > 0, free, 1), 0)
 
 
 def half_width(of: Spread, miss: float | np.ndarray = MISS) -> np.ndarray:

@@ -12,6 +12,7 @@ from iclgd.registry import suggest
 from iclgd.spec import ModelSpec
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+SHARDS = ("pytorch_model-*.bin",)  # what the index of a large pickled model names: the index itself has no numbers
 # what can change a number, in a folder: weights, configuration, tokenizer, and code that comes with a model
 PARTS = (
     *("*.safetensors", "*.safetensors.index.json", "config.json", "adapter_config.json"),
@@ -77,7 +78,7 @@ def weights_identity(spec: ModelSpec, fresh: bool = False) -> str:
     if path.suffix == ".gguf":
         return digest(path, fresh)
     if path.is_dir():
-        patterns = PARTS + (PICKLES if spec.allow_pickle else ()) + (CODE if spec.trust_remote_code else ())
+        patterns = PARTS + (PICKLES + SHARDS if spec.allow_pickle else ()) + (CODE if spec.trust_remote_code else ())
         files = sorted({file for pattern in patterns for file in path.glob(pattern) if file.is_file()})
         lines = "".join(f"{file.name} {digest(file, fresh)}\n" for file in files)
         return hashlib.sha256(lines.encode()).hexdigest()

@@ -109,6 +109,24 @@ def test_the_table_has_reading_training_and_the_nulls_of_training_with_differenc
     assert str(found.rows[3][2]).startswith("2.00")
 
 
+def test_no_interval_reaches_beyond_what_a_correlation_or_a_share_of_heads_can_be():
+    """Two draws: training's heads are reading's in one and their reverse in the other."""
+
+    class Turned(Plant):
+        def _trained_heads(self, seed):
+            heads = np.arange(ALL) / 100
+            self.trained = {None: heads * (-1) ** seed, "random": heads}
+            return super()._trained_heads(seed)
+
+    found = Heads(planted(Turned(), seeds=2, heads=3))
+    less = found.beside.differences[0.01, "random, as long"].estimate
+    assert less.mean == pytest.approx(-1)
+    assert -2 <= less.low < less.high <= 2
+    common = found.table().rows[1][4]
+    assert common.value == pytest.approx(0.5)
+    assert 0 <= common.low < common.high <= 1
+
+
 @pytest.mark.parametrize(
     "other, says",
     [(SHUFFLED / 100, ", more than the "), (np.arange(ALL) / 100, ", not shown to be more than the 1.00 [1.00 1.00]")],

@@ -6,9 +6,10 @@ from planted_compare import QUERIES, likeness, planted
 
 from iclgd.labs.compare.answer import answer
 from iclgd.labs.compare.evidence import Evidence
-from iclgd.labs.compare.figures import draw_gradients, draw_layers
+from iclgd.labs.compare.figures import draw_gradients, draw_layers, drawings
 from iclgd.labs.compare.spoken import spoken_of
 from iclgd.labs.compare.sweeps import colours_of, draw_rates, draw_sizes
+from iclgd.report.figures import svg
 from iclgd.results import Array, array
 
 FIELDS = {
@@ -126,3 +127,11 @@ def test_a_rate_that_diverged_in_one_draw_does_not_stand_for_a_learner():
     found.study.results[str(gone)].facts["diverged"] = "the loss is not a finite number"
     assert [choice.label for choice in spoken_of(found)] == ["gd 0.01", *SPOKEN[1:]]
     assert lines(draw_rates(found).axes[0])["gd"] == [[0.01, 0.1]]
+
+
+def test_rates_without_accuracies_have_no_panel_of_them():
+    """An axis of rates without a number on it has no scale to be drawn to."""
+    named = drawings(planted(plant, **FIELDS | {"metrics": "SimAOU"}))
+    assert [panel.get_title("left") for panel in named["rates"]().axes] == ["SimAOU"]
+    assert svg(named["rates"]())
+    assert not {"rates", "sizes"} & set(drawings(planted(plant, **FIELDS | {"metrics": "agreement"})))

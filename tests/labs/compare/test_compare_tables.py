@@ -98,13 +98,13 @@ def test_who_is_nearer_is_judged_by_a_task_s_own_draws():
     assert texts(table, "kinds: gd 0.1")[1:] == [less, "doing nothing"]
 
 
-def test_who_is_nearer_is_corrected_for_all_of_a_task_s_comparisons(tables, monkeypatch):
+def test_who_is_nearer_is_corrected_for_the_comparisons_of_all_tasks(tables, monkeypatch):
     families = []
     monkeypatch.setattr(
         module, "holm", lambda family: families.append(len(family)) or [replace(one, corrected=1.0) for one in family]
     )
     table = nearer(tables)
-    assert families == [12, 12]  # four learners, each against nothing, one answer and wrong labels
+    assert families == [24]  # of two tasks four learners, each against nothing, one answer and wrong labels
     assert all(line[2:] == ["", ""] for line in table.texts())
 
 

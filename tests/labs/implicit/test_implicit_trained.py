@@ -194,7 +194,7 @@ def test_every_rate_is_held_against_its_own_nulls_and_all_are_one_family():
                     other = view.cosines("trained", quantity, patch, rate, null)
                     if np.isfinite(other).any():
                         places.append((rate, quantity, patch, title))
-                        family.append(difference(own, other))
+                        family.append(difference(own, other, (-2.0, 2.0)))
     expected = dict(zip(places, holm(family), strict=True))
     found = Beside(view)
     assert len(found.differences) == len(family) / 3
@@ -262,7 +262,31 @@ def test_subspaces_have_intervals_over_draws():
 
     found = row(tables.overlaps(planted(Spread(), seeds=3)), "one matrix, rank 1, gd 0.01, trained")[1]
     half = 4.303 * 0.01 / 3**0.5  # Student's t, two degrees of freedom
-    assert found == f".210 [.{round(1000 * (0.21 - half))} .{round(1000 * (0.21 + half))}]"
+    ratio = half**2 / (0.21 * 0.79)  # Wilson's, as far out where its spread is that of the mean: a share of a subspace
+    middle, out = (0.21 + ratio / 2) / (1 + ratio), (half**2 + ratio**2 / 4) ** 0.5 / (1 + ratio)
+    assert found == f".210 [.{round(1000 * (middle - out))} .{round(1000 * (middle + out))}]"
+
+
+def test_no_interval_reaches_beyond_what_a_cosine_or_a_share_of_a_subspace_can_be():
+    """Two draws that differ: Student's t alone reaches 12.7 standard errors to either side."""
+
+    class Apart(Plant):
+        def _trained(self, cell):
+            self.cosine = 0.3 + 0.6 * int(cell.labels["seed"])
+            return super()._trained(cell)
+
+        def _matrices(self, cell):
+            found, far = super()._matrices(cell), 0.1 + 0.8 * int(cell.labels["seed"])
+            return [replace(x, values=0 * x.values + far) if x.labels["quantity"] == "overlap" else x for x in found]
+
+    view = planted(Apart(), seeds=2, init="trained")
+    found = Beside(view).differences["cosine", "matrix", NULLS["noise"]].estimate
+    assert found.low == pytest.approx(-1.70, abs=0.05)
+    assert 1 < found.high < 2
+    for rank in (1, 4):
+        shown = tables.overlaps(view).rows[0 if rank == 1 else 1][1]
+        assert 0 <= shown.low < 0.1
+        assert 0.9 < shown.high <= 1
 
 
 def test_sizes_and_the_best_step_are_medians_over_layers():

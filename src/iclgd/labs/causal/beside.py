@@ -8,7 +8,7 @@ import numpy as np
 
 from iclgd.labs.causal.view import View, mean
 from iclgd.metrics.crossed import Bounds
-from iclgd.metrics.differences import Difference, difference, holm, nearest, over_draws
+from iclgd.metrics.differences import Difference, bounds_apart, difference, holm, nearest, over_draws
 from iclgd.report.numbers import Number
 
 Values = np.ndarray  # (task, seed, query or one)
@@ -44,7 +44,8 @@ class Beside:
             for title, values in nulls.items()
             if values.shape == self.own[rate].shape and np.isfinite(values - self.own[rate]).any()
         ]
-        found = holm([over_draws(difference(*self._pair(*place))) for place in places])
+        apart = None if self.bounds is None else bounds_apart(self.bounds)
+        found = holm([over_draws(difference(*self._pair(*place), apart)) for place in places])
         return dict(zip(places, found, strict=True))
 
     def _pair(self, rate: float, title: str) -> tuple[Values, Values]:

@@ -11,6 +11,7 @@ from scipy import stats
 from iclgd.labs.causal.beside import Beside
 from iclgd.labs.causal.tables import NULLS, shown
 from iclgd.labs.causal.view import CORRELATION, Runs, View, mean, shares_of, way_of
+from iclgd.metrics.estimates import SHARE
 from iclgd.metrics.margins import over_episodes, shares_over_draws
 from iclgd.report.numbers import Number, p_value
 from iclgd.report.page import Entry, Table
@@ -67,7 +68,7 @@ class Heads:
                 if one := self.beside.differences.get((rate, title)):
                     less = [shown(one.estimate), p_value(one.corrected)]
                 first = shown(mean(self.correlation(rate, null), CORRELATION))
-                rest = [shown(mean(values(rate, null))) for values in (self.common, self.together)]
+                rest = shown(mean(self.common(rate, null), SHARE)), shown(mean(self.together(rate, null)))
                 rows.append([title if null is None else f"  {title}", first, *less, *rest])
         return Table(header, rows)
 

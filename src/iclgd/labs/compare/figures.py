@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from iclgd.labs.compare.spoken import spoken_of
-from iclgd.labs.compare.sweeps import colours_of, draw_rates, draw_sizes, swept_metrics
+from iclgd.labs.compare.sweeps import colours_of, draw_rates, draw_sizes, swept_answers, swept_metrics
 from iclgd.labs.compare.view import Comparison, title_of
 from iclgd.metrics.compared import Metric
 from iclgd.metrics.estimates import Estimate
@@ -31,7 +31,8 @@ def drawings(comparison: Comparison) -> dict[str, Callable[[], Figure]]:
     if "gradient norm" in comparison.known("quantity"):
         found["gradients"] = partial(draw_gradients, comparison)
     if len(comparison.spec.rates) > 1:
-        found["rates"] = partial(draw_rates, comparison)
+        if swept_metrics(comparison) or swept_answers(comparison):
+            found["rates"] = partial(draw_rates, comparison)
         if swept_metrics(comparison):
             found["sizes"] = partial(draw_sizes, comparison)
     return found

@@ -32,7 +32,7 @@ ANSWERS = (
 )
 NEARER = (
     "What each learner's answers miss, and than whose they surely miss less or more: doing nothing, one answer for all "
-    "queries, the same learner trained on something else. P-values are corrected for all of a task's (Holm); of a "
+    "queries, the same learner trained on something else. P-values are corrected for those of all tasks (Holm); of a "
     "single task, what its table of differences has is corrected for all rows there. What is missed is skewed where it "
     "varies much from draw to draw: less is then said too easily."
 )

@@ -47,11 +47,16 @@ def swept_metrics(comparison: Comparison) -> list[str]:
     return [name for name, metric in comparison.metrics.items() if metric.by == "layer" and name not in ours]
 
 
+def swept_answers(comparison: Comparison) -> dict[str, str]:
+    """How right answers are drawn, where they were measured: an axis of rates without a number has no scale."""
+    return {name: style for name, style in (("accuracy", "-"), ("calibrated", "--")) if name in comparison.metrics}
+
+
 @styled
 def draw_rates(comparison: Comparison) -> Figure:
     """Likeness and accuracy against step size, because the published similarities track step size."""
-    names = swept_metrics(comparison)
-    made, axes = panels(len(names) + 1, width=3.6, height=3.1)
+    names, answers = swept_metrics(comparison), swept_answers(comparison)
+    made, axes = panels(len(names) + bool(answers), width=3.6, height=3.1)
     colours = colours_of(comparison)
     for kind, chosen in swept(comparison).items():
         colour = colours[kind]
@@ -61,15 +66,15 @@ def draw_rates(comparison: Comparison) -> Figure:
             for title, (what, dashes) in BESIDE.items():
                 means = [e.mean for e in likeness(comparison, chosen, metric, **what)]
                 panel.plot(rates, means, color=colour, linestyle=dashes, linewidth=0.9, label=f"{kind}: {title}")
-        for metric, style in (("accuracy", "-"), ("calibrated", "--")):
+        for metric, style in answers.items():
             means = [_over_tasks(comparison, choice.label, metric) for choice in chosen]
             looks: dict[str, Any] = {"linestyle": style, "marker": "o", "markersize": 2.5}
             axes[-1].plot(rates, means, color=colour, label=f"{kind}, {metric}", **looks)
-    for name, style in (("zero-shot", ":"), ("icl", "-.")):
+    for name, style in (("zero-shot", ":"), ("icl", "-.")) if "accuracy" in answers else ():
         mean = _over_tasks(comparison, name, "accuracy")
         axes[-1].axhline(mean, color="#555555", linestyle=style, linewidth=0.9, label=name)
     titles = [comparison.metrics[name].title for name in names]
-    for panel, title in zip(axes, (*titles, "accuracy"), strict=True):
+    for panel, title in zip(axes, (*titles, *["accuracy"] * bool(answers)), strict=True):
         panel.set(title=title, xlabel="learning rate", xscale="log")
     legend(made, axes)
     return made

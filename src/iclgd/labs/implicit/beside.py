@@ -7,7 +7,7 @@ import numpy as np
 
 from iclgd.labs.implicit.alike import NOISE
 from iclgd.labs.implicit.view import WHOLE, Values, View, number
-from iclgd.metrics.differences import Difference, difference, holm, nearest, over_draws
+from iclgd.metrics.differences import Difference, bounds_apart, difference, holm, nearest, over_draws
 from iclgd.metrics.estimates import COSINE, Estimate, estimate
 from iclgd.nulls.reading import Filler, ReadWrongLabels
 from iclgd.nulls.trained import OtherDemos, OtherTask, ShuffledLabels, WrongLabels
@@ -68,7 +68,7 @@ class Beside:
                     own = self.view.cosines(self.init, quantity, patch, rate)
                     for title, values in self.nulls(quantity, patch, rate).items():
                         places.append((rate, quantity, patch, title))
-                        found.append(over_draws(difference(own, values)))
+                        found.append(over_draws(difference(own, values, bounds_apart(COSINE))))
         known = zip(places, holm(found), strict=True)
         return {(quantity, patch, title): one for (rate, quantity, patch, title), one in known if rate == self.rate}
 

@@ -11,7 +11,7 @@ from iclgd.labs.implicit.beside import NULLS as OF_LIKENESS
 from iclgd.labs.implicit.null import slope
 from iclgd.labs.implicit.view import CONSTANT, WHOLE, View, distance, mean, number, shares
 from iclgd.metrics.differences import difference, holm, over_draws
-from iclgd.metrics.estimates import Estimate
+from iclgd.metrics.estimates import SHARE, Estimate
 from iclgd.report.numbers import Number, Size, p_value
 from iclgd.report.page import Entry, Table
 from iclgd.results import Array
@@ -238,7 +238,7 @@ def _overlap_row(
     chance = _stacked(view, init, rate, "chance", None)
     cells: list[Entry] = []
     for place, side in enumerate(SIDES):
-        found = mean(view.overlaps(init, rate, rank, side, patch, null))
+        found = mean(view.overlaps(init, rate, rank, side, patch, null), SHARE)
         if found.mean != found.mean:
             return
         cells += [number(found, 3), Number(float(chance[:, view.spec.ranks.index(rank), place].mean()))]

@@ -9,6 +9,7 @@ import numpy as np
 
 from iclgd.labs.implicit.alike import SIDES
 from iclgd.labs.implicit.spec import ImplicitSpec
+from iclgd.metrics.crossed import Bounds
 from iclgd.metrics.estimates import COSINE, Estimate, estimate, share
 from iclgd.metrics.margins import Scores, effect, missed, over_episodes, recovered, shares_over_draws, whole
 from iclgd.report.numbers import Number
@@ -199,7 +200,7 @@ class View:
             labels = {"quantity": "overlap", "patch": patch, "rate": rate, "null": null}
             found = self.one(init=init, task=task, seed=seed, **labels)
             place = self.spec.ranks.index(rank), SIDES.index(side)
-            return None if found is None else found[place[0], :, place[1]].mean(keepdims=True)
+            return None if found is None else found[place[0], :, place[1]].mean(keepdims=True).clip(0, 1)  # rounding
 
         return self.values(value)
 
@@ -227,8 +228,8 @@ NAN = float("nan")
 NOTHING = Estimate(NAN, NAN, NAN, NAN, 0, 0, 0, "none")
 
 
-def mean(values: Values) -> Estimate:
-    return estimate(values) if np.isfinite(values).any() else NOTHING
+def mean(values: Values, bounds: Bounds | None = None) -> Estimate:
+    return estimate(values, bounds) if np.isfinite(values).any() else NOTHING
 
 
 def distance(values: Values) -> Estimate:

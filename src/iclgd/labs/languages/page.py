@@ -13,7 +13,8 @@ from iclgd.labs.languages.measures import BYPASS, TRAINED
 from iclgd.labs.languages.reading import Reading, readings
 from iclgd.labs.languages.spec import Setting
 from iclgd.labs.languages.widgets import widget
-from iclgd.metrics.statistics import half_width
+from iclgd.metrics import estimates
+from iclgd.metrics.crossed import Bounds
 from iclgd.report.curves import TOLD as CURVES
 from iclgd.report.found import Found
 from iclgd.report.numbers import Number, counted
@@ -24,7 +25,7 @@ from iclgd.study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INTERVALS = "Means over seeds with their 95% intervals, by Student's t, cut off where a quantity ends."
+INTERVALS = "Means over seeds with their 95% intervals, by Student's t, within what a quantity can be."
 NO_INTERVAL = "1 seed: no interval over draws."
 SHARE, DIFFERENCE, ABOVE = (0.0, 1.0), (-1.0, 1.0), (0.0, math.inf)
 BOUNDS = {"accuracy": SHARE, "loss": ABOVE, "cosine": DIFFERENCE, "correlation": DIFFERENCE, "mse": ABOVE}
@@ -32,8 +33,11 @@ TINY = 1e-30  # a squared distance of zero has no logarithm
 ALIKE = ("cosine", "correlation", "mse")  # to the trained layers, which have none themselves
 
 
-def over_seeds(values: Sequence[float] | np.ndarray, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Number:
+def over_seeds(values: Sequence[float] | np.ndarray, bounds: Bounds = (-math.inf, math.inf)) -> Number:
     """The mean over seeds and Student's t interval, within the bounds of the quantity; no interval from one seed.
+
+    Where both ends are known the spread shrinks towards them (`crossed.wilson`); merely cut off, intervals of an
+    accuracy of .97 that varies by .03 would cover 89%, and of .99 by .015 80 to 84%: these cover 93 and 89.
 
     Seeds without a value (a cosine to what does not move) are left out and counted.
     """
@@ -42,10 +46,10 @@ def over_seeds(values: Sequence[float] | np.ndarray, bounds: tuple[float, float]
     if not len(known):
         return Number(math.nan)
     note = "" if len(known) == len(every) else f"({len(known)} of {len(every)} seeds)"
-    mean, half = float(known.mean()), half_width(known.tolist())
-    if not math.isfinite(half):
-        return Number(mean, note=note)
-    return Number(mean, max(bounds[0], mean - half), min(bounds[1], mean + half), note=note)
+    found = estimates.over_seeds(known, bounds if np.isfinite(bounds).all() else None)
+    if not math.isfinite(found.low):
+        return Number(found.mean, note=note)
+    return Number(found.mean, max(bounds[0], found.low), min(bounds[1], found.high), note=note)
 
 
 def number(reading: Reading, learner: str, quantity: str, shuffled: bool = False) -> Number:
