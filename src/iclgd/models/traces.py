@@ -1,7 +1,7 @@
 """Traces: what a predictor did on each query, at the named positions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -46,6 +46,11 @@ class Trace:
     @property
     def accuracy(self) -> float:
         return float(self.right.double().mean())
+
+    def first(self, count: int) -> "Trace":
+        """The trace of the first queries."""
+        names = ("scores", "outputs", "logits", "keys", "context", "vectors", "blocks", "answers")
+        return replace(self, **{name: getattr(self, name)[:count] for name in names})
 
 
 class NotFinite(Refusal):
