@@ -280,12 +280,11 @@ def measured(metric: Metric, seen: Compared) -> Tensor:
 
 def _moved(zero: Trace, one: Trace, zero_again: Trace, again: Trace) -> tuple[Trace, Trace, Trace]:
     """Two whole computations of the same update, each with its own zero-shot trace, as three traces to compare."""
-    width = again.logits.shape[-1]
+    own = zero.own.entries.double() + (again.own.entries.double() - zero_again.own.entries.double())
     moved = replace(
         again,
         outputs=zero.outputs.double() + (again.outputs.double() - zero_again.outputs.double()),
         blocks=zero.blocks.double() + (again.blocks.double() - zero_again.blocks.double()),
-        logits=zero.logits[..., :width].double() + (again.logits.double() - zero_again.logits.double()),
+        own=replace(zero.own, entries=own),
     )
-    zero, one = (replace(t, logits=t.logits[..., :width], keys=t.keys[..., :width]) for t in (zero, one))
     return zero, one, moved

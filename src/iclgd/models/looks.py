@@ -83,7 +83,7 @@ def own_attention(trace: Trace, count: int) -> UInt8[np.ndarray, "query layer he
 
     Reading, training and neither have these tokens in common, so that they can be compared.
     """
-    logits, there = trace.logits[:count, :, 0], trace.keys[:count, 0]
+    logits, there = trace.own.padded(0, queries=slice(count)), trace.keys[:count, 0]
     return coded(logits.masked_fill(~there[:, None, None], -torch.inf).softmax(-1))
 
 

@@ -11,6 +11,7 @@ from iclgd.errors import Refusal
 from iclgd.models.budget import BATCH_COST, attempt, batch_tokens, batches
 from iclgd.models.capture import Modification, Prefix
 from iclgd.models.layout import Slot
+from iclgd.models.own import OwnLogits
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
 
@@ -23,14 +24,14 @@ class Trace:
     """What one predictor did on the queries of an episode, on the device that made it.
 
     The position axis is `prompt`, `label` (see prompts.py). Keys are the query's own tokens followed by the class-0
-    label word; ``keys`` says which of them exist at a position, and ``logits`` is 0 where they do not. What only the
+    label word; ``keys`` says which of them exist at a position, and ``own`` is 0 where they do not. What only the
     ranking of training tokens needs is kept of the first queries alone (``ranked``; `RANKED` of them unless the trace
     was asked for more).
     """
 
     scores: Float[Tensor, "query label"]  # log p(label word | prompt), mean over its tokens
     outputs: Float[Tensor, "query layer position dim"]
-    logits: Float[Tensor, "query layer position head key"]
+    own: OwnLogits
     keys: Bool[Tensor, "query position key"]
     context: Float[Tensor, "ranked layer position context"]  # logits over the context's tokens, summed over heads
     vectors: Float[Tensor, "ranked layer position qdim"]  # query projections, before any rotation by position
@@ -44,13 +45,19 @@ class Trace:
         return self.scores.argmax(-1) == torch.tensor(self.answers, device=self.scores.device)
 
     @property
+    def logits(self) -> Float[Tensor, "query layer position head key"]:
+        """Attention logits over the query's own tokens, padded to the longest of all queries."""
+        return torch.stack([self.own.padded(position) for position in range(self.own.entries.shape[1])], 2)
+
+    @property
     def accuracy(self) -> float:
         return float(self.right.double().mean())
 
     def first(self, count: int) -> "Trace":
         """The trace of the first queries."""
-        names = ("scores", "outputs", "logits", "keys", "context", "vectors", "blocks", "answers")
-        return replace(self, **{name: getattr(self, name)[:count] for name in names})
+        names, own = ("scores", "outputs", "context", "vectors", "blocks", "answers"), self.own.first(count)
+        parts = {name: getattr(self, name)[:count] for name in names}
+        return replace(self, own=own, keys=self.keys[:count, :, : own.width], **parts)
 
 
 class NotFinite(Refusal):
@@ -145,7 +152,8 @@ class Kept:
     def __init__(self, predictor: Predictor, prompts: Prompts, ranked: int):
         self.predictor, self.prompts = predictor, prompts
         self.ranked = min(ranked, len(prompts.queries))
-        self.width = max(map(len, prompts.queries)) + len(prompts.labels[0])
+        self.lengths = [len(query) + len(prompts.labels[0]) for query in prompts.queries]
+        self.own: OwnLogits | None = None
         self.dtype = torch.promote_types(predictor.subject.dtype, torch.float32)
         self.parts: dict[str, Tensor] = {}
 
@@ -177,24 +185,23 @@ class Kept:
         self._put("scores", place, scores, total + len(self.prompts.blanks))
         self._put("outputs", place[:real], captured.outputs[:real], total)
         self._put("blocks", place[:real], captured.blocks[:real], total)
-        self._put("logits", place[:real], logits[:real], total)
-        self._put("keys", place[:real], there[:real], total)
+        self._put_logits(batch[:real], logits[:real])
+        self._put("keys", place[:real], there[:real, :, : max(self.lengths)], total)
         self._put("context", place[:ranked], captured.context[:ranked], self.ranked)
         self._put("vectors", place[:ranked], captured.vectors[:ranked], self.ranked)
 
     def _put(self, name: str, place: Tensor, values: Tensor, total: int) -> None:
-        """Rows of a part of the trace; keys beyond a batch's own stay 0.
-
-        A batch may be wider than every query, where a query without content is the longest text of it.
-        """
-        keyed = name in ("logits", "keys")
-        values = values[..., : self.width] if keyed else values
+        """Rows of a part of the trace; a batch that is narrower than all queries has False for the keys beyond it."""
+        width = max(self.lengths) if name == "keys" else values.shape[-1]
         if name not in self.parts:
-            shape = (total, *values.shape[1:-1], self.width if keyed else values.shape[-1])
             dtype = torch.bool if name == "keys" else self.dtype
-            self.parts[name] = torch.zeros(shape, dtype=dtype, device=values.device)
-        whole = self.parts[name][..., : values.shape[-1]] if keyed else self.parts[name]
-        whole[place] = values.to(whole.dtype)
+            self.parts[name] = torch.zeros(total, *values.shape[1:-1], width, dtype=dtype, device=values.device)
+        self.parts[name][..., : values.shape[-1]][place] = values.to(self.parts[name].dtype)
+
+    def _put_logits(self, queries: Sequence[int], logits: Float[Tensor, "some layer position head key"]) -> None:
+        if self.own is None:
+            self.own = OwnLogits.empty(self.lengths, logits.shape[1:4], self.dtype, logits.device)
+        self.own.scatter(logits, queries)
 
     def trace(self, lowered: int | None) -> Trace:
         """The whole, once every query is in it."""
@@ -202,9 +209,9 @@ class Kept:
         finite = self.parts["outputs"].isfinite().all() & scores.isfinite().all()
         if not bool(finite):  # the one wait for the device
             raise NotFinite(f"{subject.name} gives NaN or infinite numbers in {subject.precision}.")
-        return Trace(
-            scores=scores[:total], blanks=scores[total:], answers=self.prompts.answers, lowered=lowered, **self.parts
-        )
+        assert self.own is not None
+        asked = {"own": self.own, "answers": self.prompts.answers, "lowered": lowered}
+        return Trace(scores=scores[:total], blanks=scores[total:], **asked, **self.parts)
 
 
 def log_probabilities(

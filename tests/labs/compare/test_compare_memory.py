@@ -15,7 +15,7 @@ NULLS = ("random", "wrong-labels", "shuffled-labels", "other-demos", "filler")
 
 
 def cells(task, versus=False):
-    """The prompted learners, three rates with nulls that train, and perhaps the first of them beside another learner."""
+    """The prompted learners, three rates with nulls that train, and perhaps the first beside another learner."""
     learned = [little_cell(task, f"gd:rate={rate}", nulls=NULLS, contrast=True) for rate in RATES]
     pair = [little_cell(task, "gd:rate=0.01", versus="lcgd:rate=0.01", nulls=())] if versus else []
     return [little_cell(task), *learned, *pair]
@@ -40,7 +40,7 @@ def results_of(subject, task, versus=False) -> list[Result]:
 
 
 def test_a_learners_traces_are_gone_when_its_cell_is_done(subject, task, alive):
-    """However many rates were run, what is read stays: zero-shot, icl, wrong labels, filler; and what a pair asks for."""
+    """What is read stays (zero-shot, icl, wrong labels, filler), and what a pair asks for."""
     assert [alive() for _ in run.together(cells(task), little_tools(subject))] == [2, 4, 4, 0]
     assert [alive() for _ in run.together(cells(task, versus=True), little_tools(subject))] == [2, 5, 5, 5, 0]
 
