@@ -63,7 +63,9 @@ class OwnLogits:
     ) -> Float[Tensor, "query layer head key"]:
         """Side by side, 0 behind the shorter ones, all as wide as the longest of all queries."""
         entry, hidden = (part[queries] for part in _padding(self.lengths, self.entries.device))
-        return self.entries[layers, position][..., entry].masked_fill_(hidden, 0).permute(2, 0, 1, 3)
+        own = self.entries[layers, position]
+        found = own.gather(-1, entry.flatten().expand(*own.shape[:2], -1)).unflatten(-1, entry.shape)
+        return found.masked_fill_(hidden, 0).permute(2, 0, 1, 3)
 
     def put(
         self,
