@@ -12,6 +12,7 @@ from iclgd.metrics.likeness import centred, centred_maps, cosine, sim_am, sim_am
 from iclgd.metrics.margins import Scores, effect, missed, recovered, whole
 from iclgd.metrics.prediction import agreement, batch_calibration, contextual_calibration, kl_divergence, right
 from iclgd.metrics.ranking import training_token_tau
+from iclgd.models.copies import sent
 from iclgd.models.traces import Trace, Training
 from iclgd.prompts import Prompts
 
@@ -70,7 +71,7 @@ class Compared:
 
     @property
     def answers(self) -> Tensor:
-        return torch.tensor(self.zero.answers, device=self.zero.scores.device)
+        return sent(self.zero.answers, self.zero.scores.device)
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ ANY = (-float("inf"), float("inf"))
 
 def _effects(seen: Compared) -> tuple[Scores, Scores]:
     """What happened to the label margins: in the learner, and in reading."""
-    zero, icl, tuned = (trace.scores.double().cpu().numpy() for trace in (seen.zero, seen.icl, seen.tuned))
+    zero, icl, tuned = (trace.scores_here for trace in (seen.zero, seen.icl, seen.tuned))
     return effect(tuned, zero), effect(icl, zero)
 
 

@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from iclgd.models.copies import sent
+
 AT_ONCE = 2**27  # numbers that are padded at once: a gibibyte in float64
 EVERY = slice(None)
 
@@ -84,7 +86,7 @@ class OwnLogits:
         asked = np.array(queries, dtype=np.int64)
         lengths = np.array(self.lengths)[asked]
         entries = np.repeat(np.array(self.starts)[asked], lengths) + _within(lengths)
-        there = torch.from_numpy(entries).to(self.entries.device)
+        there = sent(entries, self.entries.device)
         joined = _joined(values.flatten(1, 2), lengths)
         self.entries[..., there] = joined.unflatten(0, values.shape[1:3]).to(self.entries.dtype)
 
@@ -102,7 +104,7 @@ def _within(lengths: np.ndarray) -> np.ndarray:
 def _joined(values: Float[Tensor, "query one other key"], lengths: np.ndarray) -> Float[Tensor, "one other entry"]:
     """What queries have of their keys, one query behind the other."""
     places = np.repeat(np.arange(len(lengths)), lengths) * values.shape[-1] + _within(lengths)
-    return values.permute(1, 2, 0, 3).flatten(2)[..., torch.from_numpy(places).to(values.device)]
+    return values.permute(1, 2, 0, 3).flatten(2)[..., sent(places, values.device)]
 
 
 @lru_cache(maxsize=8)

@@ -15,6 +15,7 @@ from transformers.cache_utils import DynamicCache
 from iclgd.errors import Refusal
 from iclgd.models.budget import chunk_tokens
 from iclgd.models.capture import NAME, Interception, Modification, Prefix, Tape, expanded_cache, shared_cache
+from iclgd.models.copies import sent
 from iclgd.models.hooks import Watch, announced, hooked
 from iclgd.models.layout import Layout, Part, Slot
 from iclgd.models.precision import CannotWiden, Widening, widened
@@ -219,8 +220,7 @@ class Subject:
     def tensor(self, ids: Sequence[Sequence[int]]) -> Int[Tensor, "batch token"]:
         """Token ids padded on the right."""
         width = max(map(len, ids))
-        padded = [list(row) + [0] * (width - len(row)) for row in ids]
-        return torch.tensor(padded, device=self.device)
+        return sent([list(row) + [0] * (width - len(row)) for row in ids], self.device)
 
     # what can be changed
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -10,6 +12,7 @@ from torch import Tensor
 from iclgd.errors import Refusal
 from iclgd.models.budget import BATCH_COST, attempt, batch_tokens, batches
 from iclgd.models.capture import Modification, Prefix
+from iclgd.models.copies import sent
 from iclgd.models.layout import Slot
 from iclgd.models.own import OwnLogits
 from iclgd.models.subject import Subject
@@ -40,9 +43,14 @@ class Trace:
     answers: tuple[int, ...]
     lowered: int | None = None  # tokens of a batch, where memory did not hold what was asked for
 
+    @cached_property
+    def scores_here(self) -> Float[np.ndarray, "query label"]:
+        """The scores on the host, in float64."""
+        return self.scores.double().cpu().numpy()
+
     @property
     def right(self) -> Bool[Tensor, " query"]:
-        return self.scores.argmax(-1) == torch.tensor(self.answers, device=self.scores.device)
+        return self.scores.argmax(-1) == sent(self.answers, self.scores.device)
 
     @property
     def logits(self) -> Float[Tensor, "query layer position head key"]:
@@ -132,7 +140,7 @@ class Predictor:
         for batch in batches([len(query) + len(start) for query, start in read], tokens, cost):
             ids = self.subject.tensor([read[i][0] + read[i][1] for i in batch])
             # the token at row r predicts the one after it: len(label) rows from the prompt's last token on
-            ends = torch.tensor([[len(read[i][0]) - 1, len(sum(read[i], ())) - 1] for i in batch], device=ids.device)
+            ends = sent([[len(read[i][0]) - 1, len(sum(read[i], ())) - 1] for i in batch], ids.device)
             rows = (ends[:, :1] + torch.arange(longest, device=ids.device)).minimum(ends[:, 1:])
             none = torch.empty(0, dtype=torch.long, device=ids.device)
             found = self.subject.run(ids, rows, self.prefix, self.modification, ranked=none).vocabulary
@@ -163,7 +171,7 @@ class Kept:
         batch = sorted(batch, key=lambda index: (index >= self.ranked) + (index >= total))  # ranked, others, blank
         texts = [(self.prompts.queries + self.prompts.blanks)[index] for index in batch]
         ids = subject.tensor([text + labels[0] for text in texts])
-        last = torch.tensor([[len(t) - 1, len(t) + len(labels[0]) - 1] for t in texts], device=ids.device)
+        last = sent([[len(t) - 1, len(t) + len(labels[0]) - 1] for t in texts], ids.device)
         ranked, real = sum(index < self.ranked for index in batch), sum(index < total for index in batch)
         captured = subject.run(
             ids,
@@ -181,7 +189,7 @@ class Kept:
         last, own = last.to(device), captured.logits.shape[-1]
         there = torch.arange(own, device=device) <= last[..., None]  # batch position key
         logits = captured.logits * there[:, None, :, None, :]
-        place = torch.tensor(batch, device=device)
+        place = sent(batch, device)
         self._put("scores", place, scores, total + len(self.prompts.blanks))
         self._put("outputs", place[:real], captured.outputs[:real], total)
         self._put("blocks", place[:real], captured.blocks[:real], total)
@@ -210,8 +218,8 @@ class Kept:
         if not bool(finite):  # the one wait for the device
             raise NotFinite(f"{subject.name} gives NaN or infinite numbers in {subject.precision}.")
         assert self.own is not None
-        asked = {"own": self.own, "answers": self.prompts.answers, "lowered": lowered}
-        return Trace(scores=scores[:total], blanks=scores[total:], **asked, **self.parts)
+        whole = {"own": self.own, "answers": self.prompts.answers, "lowered": lowered, **self.parts}
+        return Trace(scores=scores[:total], blanks=scores[total:], **whole)  # type: ignore[arg-type]  # `add` put them
 
 
 def log_probabilities(
@@ -219,5 +227,5 @@ def log_probabilities(
 ) -> Float[Tensor, "*batch {len(words)}"]:
     """log p of some tokens, in float32 or better, without a table of all."""
     precise = torch.promote_types(vocabulary.dtype, torch.float32)
-    chosen = vocabulary[..., torch.tensor(words, device=vocabulary.device)].to(precise)
+    chosen = vocabulary[..., sent(words, vocabulary.device)].to(precise)
     return chosen - vocabulary.to(precise).logsumexp(-1, keepdim=True)
