@@ -10,6 +10,7 @@ from torch import Tensor
 
 from iclgd.models.attention import repeat, weights_of
 from iclgd.models.capture import Heads, Tape, shared_cache
+from iclgd.models.copies import sent
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor, Trace
 from iclgd.prompts import Ids, Prompts
@@ -57,7 +58,7 @@ def _one(predictor: Predictor, query: Ids) -> UInt8[Tensor, "2 layer head key"]:
     subject, prefix = predictor.subject, predictor.prefix
     assert prefix is not None
     ids = subject.tensor([query])
-    tape = Tape(torch.tensor([[len(query) - 1]], device=ids.device), prefix, heads={})
+    tape = Tape(sent([[len(query) - 1]], ids.device), prefix, heads={})
     with torch.no_grad():
         cache: Any = shared_cache(prefix)
         subject.model(ids, past_key_values=cache, use_cache=True, tape=tape, logits_to_keep=1)
