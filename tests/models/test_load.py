@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from iclgd.errors import Refusal
 from iclgd.labs.compare.spec import CompareSpec
 from iclgd.models.load import load_subject
-from iclgd.models.subject import tolerance
+from iclgd.models.precision import tolerance
 from iclgd.running import Where, run_study
 from iclgd.spec import ModelSpec
 from iclgd.tools import Tools
