@@ -16,9 +16,11 @@ test: .venv/.test
 slow: .venv/.test
 	$(BIN)/pytest -m "slow or not slow"
 
-# speed on this machine beside a plain port; BENCH="--model 1.3b --device cuda" for another model
+# speed on this machine beside a plain port, BENCH="--model 1.3b --device cuda" for another model; small labs; whole cells
 bench: .venv/.run
 	$(BIN)/python benchmarks/bench.py $(BENCH)
+	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/growth.py
 
 # how many small faults the tests notice: MODULE=src/iclgd/metrics, or, for docs/design.md, every package
 mutants: .venv/.test

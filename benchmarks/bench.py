@@ -62,17 +62,15 @@ def trace_table(
     record: Record, one: Subject, prompts: Prompts, precision: str, top: float, asked: argparse.Namespace
 ) -> None:
     found = traces.compare(one, prompts, asked.few, asked.batch, WITHIN[precision])
-    own = sum(len(query) + len(prompts.labels[0]) for query in prompts.queries)
-    flop = 2 * block_parameters(one) * (len(prompts.context) + own) / len(prompts.queries)
-    plain = found["plain port"].seconds
-    rows = [
-        [name, _seconds(t), f"{plain / t.seconds:.1f}", f"{flop / t.seconds / top:.0%}", _memory(t)]
-        for name, t in found.items()
-    ]
-    for row in rows:
-        if row[0] not in ("cache expanded per query", "iclgd"):
-            row[3] = ""  # these encode the context for every query: other arithmetic
-    header = ["traces of reading", "s a query", "times the plain port", "share of the ceiling", "GiB"]
+    plain, weights = found["plain port"].seconds, block_parameters(one)
+    rows = []
+    for name, t in found.items():
+        flops = 2 * weights * t.tokens / t.seconds
+        share = f"{flops / top:.0%}" if name in traces.SHARED else ""  # others encode the context for every query
+        through = f"{t.tokens / t.seconds:,.0f}", f"{flops / 1e12:.3g}"
+        rows.append([name, _seconds(t), f"{plain / t.seconds:.1f}", *through, share, _memory(t)])
+    header = ["traces of reading", "s a query", "times the plain port", "tokens/s", "TFLOP/s"]
+    header += ["share of the ceiling", "GiB"]
     record.add(f"Traces, {precision}", header, rows)
 
 

@@ -48,6 +48,8 @@ def random_prompts(vocabulary: int, context: int, query: int, queries: int, demo
 
     labels = ((3,), (4,))
     length = (context - 1) // demos - 1  # a separator of one token behind each
+    if length < 2:
+        raise SystemExit(f"{context} tokens of context are too few for {demos} demonstrations of two tokens or more")
     made = tuple(Demo(ids(length - 1) + labels[i % 2], labels[i % 2]) for i in range(demos))
     asked = tuple(ids(query) for _ in range(queries))
     return Prompts((1,), made, (2,), asked, labels, tuple(i % 2 for i in range(queries)))
@@ -64,10 +66,11 @@ def task_prompts(one: Subject, task: str, data: Path, k: int, queries: int) -> P
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds, and the most memory that was in use (GPU only)."""
+    """Seconds, the most memory that was in use (GPU only), and tokens that went through the model in that time."""
 
     seconds: float
     gib: float | None
+    tokens: float = 0.0
 
 
 def timed(work: Callable[[], object], device: torch.device, repeats: int = 3) -> Timing:

@@ -10,10 +10,14 @@ import torch
 from subjects import Timing, timed
 from torch import Tensor
 
-from iclgd.learners.prompted import InContext
+from iclgd.bench import Bench, Run, measured
+from iclgd.learners.prompted import InContext, ZeroShot
+from iclgd.metrics import METRICS, OWN
+from iclgd.metrics.compared import Compared
 from iclgd.models.capture import expanded_cache
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Trace
+from iclgd.nulls.untrained import OtherQuery, RandomDirections, Uniform
 from iclgd.prompts import Prompts
 
 Outputs = Tensor  # (query, layer, dim): attention output at the prompt's last token
@@ -106,12 +110,36 @@ def nnsight(one: Subject) -> Callable[[Prompts], Outputs]:
     return run
 
 
+SHARED = ("cache expanded per query", "iclgd", "iclgd, with metrics and nulls")  # the context is encoded once
 PEERS = {"TransformerLens": transformer_lens, "nnsight": nnsight}  # where they are installed
 
 
 def ours(one: Subject, prompts: Prompts, batch: int | None) -> Trace:
     with InContext().learn(one, prompts) as predictor:
         return predictor.trace(prompts, batch) if batch else predictor.trace(prompts)
+
+
+class Beside(Bench):
+    """What nulls that need no training ask of a bench."""
+
+    def __init__(self, zero: Trace):
+        self.zero, self.seed = zero, 0
+
+
+def whole(one: Subject, prompts: Prompts, batch: int | None, zero: Trace) -> Trace:
+    """Reading's trace with every metric of updates and every null that needs no training, beside a zero-shot trace.
+
+    What is measured costs the same whatever the numbers are, so that reading stands in the learner's place too.
+    """
+    icl = ours(one, prompts, batch)
+    beside = Beside(zero)
+    nulls = [null.trace(beside, "", InContext(), Run(icl)) for null in (RandomDirections(), Uniform(), OtherQuery())]
+    metrics = [METRICS[name] for name, *_ in OWN]
+    for tuned in (icl, *nulls):
+        for metric in metrics:
+            if not metric.contrast:
+                measured(metric, Compared(zero, icl, tuned, prompts)).cpu()
+    return icl
 
 
 def compare(one: Subject, prompts: Prompts, few: int, batch: int | None, within: float) -> dict[str, Timing]:
@@ -124,15 +152,18 @@ def compare(one: Subject, prompts: Prompts, few: int, batch: int | None, within:
         apart = float((outputs[:few].float() - wanted).abs().max() / wanted.abs().max())
         if not apart <= within:
             raise SystemExit(f"{name} and the plain port differ by {apart:.2g} of the largest output: no timing counts")
-        found[name] = Timing(timing.seconds / queries, timing.gib)
+        contexts = 1 if name in SHARED else queries  # encoded in that time
+        own = sum(len(query) + len(prompts.labels[0]) for query in prompts.queries[:queries])
+        tokens = (contexts * len(prompts.context) + own) / queries
+        found[name] = Timing(timing.seconds / queries, timing.gib, tokens)
 
-    take("plain port", wanted, timed(lambda: plain(one, asked), one.device, 1), few)
+    take("plain port", wanted, timed(lambda: plain(one, asked), one.device, 1), len(asked.queries))
     some = replace(prompts, queries=prompts.queries[: 8 * few], answers=prompts.answers[: 8 * few])
     take(
         "cache expanded per query",
         expanded(one, some, few),
         timed(lambda: expanded(one, some, few), one.device),
-        8 * few,
+        len(some.queries),
     )
     trace = ours(one, prompts, batch)
     take(
@@ -141,9 +172,21 @@ def compare(one: Subject, prompts: Prompts, few: int, batch: int | None, within:
         timed(lambda: ours(one, prompts, batch), one.device),
         len(prompts.queries),
     )
+    with ZeroShot().learn(one, prompts) as predictor:
+        zero = predictor.trace(prompts, batch)
+    take(
+        "iclgd, with metrics and nulls",
+        whole(one, prompts, batch, zero).outputs[:, :, 0].cpu(),
+        timed(lambda: whole(one, prompts, batch, zero), one.device),
+        len(prompts.queries),
+    )
     for name, make in PEERS.items():
-        if find_spec(make.__name__) is not None and one.tokenizer is not None:
+        if find_spec(make.__name__) is None:
+            print(f"\n{name} is not installed: it is left out.")
+        elif one.tokenizer is None:
+            print(f"\n{name} is left out: it wants a tokenizer, which random weights have not.")
+        else:
             with attending(one):
                 run = make(Subject(deepcopy(one.model), one.tokenizer, one.name))  # of its own: they change it
-                take(name, run(asked), timed(lambda run=run: run(asked), one.device, 1), few)
+                take(name, run(asked), timed(lambda run=run: run(asked), one.device, 1), len(asked.queries))
     return found

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from iclgd import results
 from iclgd.results import Array, Result, array
 
 
@@ -39,3 +40,22 @@ def test_arrays_are_selected_by_labels_and_none_means_that_a_label_is_not_there(
     assert result.select(null="random") == [null]
     assert result.select(metric="other") == []
     assert isinstance(result.select(metric="m")[0], Array)
+
+
+def test_numbers_that_are_on_a_device_come_to_the_host_in_one_copy_of_each_format(monkeypatch):
+    monkeypatch.setattr(results, "_waits", lambda values: hasattr(values, "detach"))
+    copies = list[int]()
+    cpu = torch.Tensor.cpu
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: copies.append(tensor.numel()) or cpu(tensor))
+    drawn = torch.Generator().manual_seed(0)
+    wide, narrow = torch.randn(2, 3, generator=drawn), torch.randn(4, generator=drawn).double()
+    given = [wide.T, narrow, torch.ones(0), torch.tensor(2.5), torch.tensor([True, False])]
+    arrays = [array(values, *"ab"[: values.ndim], metric=str(i)) for i, values in enumerate(given)]
+    found = Result({}, [*arrays, array([7], "a")]).arrays
+    assert sorted(copies) == [2, 4, 7]
+    for one, values in zip(found, given, strict=False):
+        assert isinstance(one.values, np.ndarray)
+        assert one.values.dtype == values.numpy().dtype
+        assert np.array_equal(one.values, values.numpy())
+    assert [one.labels for one in found] == [*({"metric": str(i)} for i in range(5)), {}]
+    assert found[5].values.tolist() == [7]

@@ -68,3 +68,18 @@ def portions(wanted: Sequence[tuple[Bench, Sequence[Wanted]]]) -> Iterator[range
             room = AHEAD * free if (free := free_memory(bench.subject.device)) is not None else math.inf
         taken += size
     yield range(begin, len(wanted))
+
+
+def forget(wanted: Sequence[tuple[Bench, Sequence[Wanted]]], done: int) -> None:
+    """What a cell had trained goes as soon as no later cell asks for it, and an episode with its last cell.
+
+    A trace of every query and the weights behind it are there for each rate, draw of labels and null otherwise. A cell
+    that runs alone may be followed by others of its episode, which may ask for a learner's own trace.
+    """
+    bench, cell = wanted[done]
+    later = [its for other, its in wanted[done + 1 :] if other is bench]
+    if len(wanted) > 1 and not later:
+        bench.clear()
+        return
+    asked = {one.key for its in later for one in its}
+    bench.forget(one.key for one in cell if one.key not in asked and (later or one.what != OWN))

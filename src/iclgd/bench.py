@@ -1,6 +1,6 @@
 """An episode on a subject: what it was asked, what it did before and after reading, and learners run on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -150,6 +150,12 @@ class Bench:
                 self.batch = self.lowered = trace.lowered
             return Run(trace, predictor.training, changes(predictor.slots) if change else [])
 
+    def forget(self, keys: Iterable[tuple[str, str]]) -> None:
+        """What was learned under these names, its traces and its weights: nobody will ask for them again."""
+        for key in keys:
+            for kept in (self._runs, self._trained):
+                kept.pop(key, None)
+
     def clear(self) -> None:
         """Forget what was computed: nobody will ask for it again."""
         for kept in (self._runs, self._trained, self._floors, self._wide):
@@ -203,7 +209,7 @@ class Bench:
         if zero_wide is None or wide[0] is None:
             return found, "it diverged there"
         moved = [
-            _moved(_first(self.zero), _first(trace), zero_wide, again)
+            _moved(self.zero.first(FLOOR_QUERIES), trace.first(FLOOR_QUERIES), zero_wide, again)
             for trace, again in zip(traces, wide, strict=True)
             if again is not None
         ]
@@ -272,29 +278,13 @@ def measured(metric: Metric, seen: Compared) -> Tensor:
     return torch.stack([metric(replace(seen, position=i)) for i in range(len(POSITIONS))]).float()
 
 
-def _first(trace: Trace) -> Trace:
-    few = slice(FLOOR_QUERIES)
-    return replace(
-        trace,
-        scores=trace.scores[few],
-        outputs=trace.outputs[few],
-        logits=trace.logits[few],
-        keys=trace.keys[few],
-        context=trace.context[few],
-        vectors=trace.vectors[few],
-        blocks=trace.blocks[few],
-        answers=trace.answers[few],
-    )
-
-
 def _moved(zero: Trace, one: Trace, zero_again: Trace, again: Trace) -> tuple[Trace, Trace, Trace]:
     """Two whole computations of the same update, each with its own zero-shot trace, as three traces to compare."""
-    width = again.logits.shape[-1]
+    own = zero.own.entries.double() + (again.own.entries.double() - zero_again.own.entries.double())
     moved = replace(
         again,
         outputs=zero.outputs.double() + (again.outputs.double() - zero_again.outputs.double()),
         blocks=zero.blocks.double() + (again.blocks.double() - zero_again.blocks.double()),
-        logits=zero.logits[..., :width].double() + (again.logits.double() - zero_again.logits.double()),
+        own=replace(zero.own, entries=own),
     )
-    zero, one = (replace(t, logits=t.logits[..., :width], keys=t.keys[..., :width]) for t in (zero, one))
     return zero, one, moved

@@ -23,9 +23,10 @@ def normal(
     seed: object,
     device: "torch.device | str" = "cpu",
     dtype: "torch.dtype | None" = None,
+    first: int = 0,
 ) -> "Tensor":
     """Standard normal numbers: the inverse of the distribution function at `uniform`."""
-    numbers = uniform(shape, seed, device, dtype)
+    numbers = uniform(shape, seed, device, dtype, first)
     for part in numbers.view(-1).split(CHUNK.get(numbers.device.type, LARGE)):
         part.mul_(2).sub_(1).erfinv_().mul_(math.sqrt(2))
     return numbers
@@ -36,22 +37,26 @@ def uniform(
     seed: object,
     device: "torch.device | str" = "cpu",
     dtype: "torch.dtype | None" = None,
+    first: int = 0,
 ) -> "Tensor":
-    """Numbers strictly between 0 and 1, each an odd multiple of 2⁻²⁵; ``seed`` is anything with a repr of its own."""
+    """Numbers strictly between 0 and 1, each an odd multiple of 2⁻²⁵; ``seed`` is anything with a repr of its own.
+
+    Those of the places from ``first`` on, so that a part of a large tensor has the numbers it has in the whole.
+    """
     import torch
 
     count = math.prod(shape)
-    if count > LARGEST:
-        raise ValueError(f"a seed has {LARGEST} numbers, not {count}")
+    if first + count > LARGEST:
+        raise ValueError(f"a seed has {LARGEST} numbers, not {first + count}")
     keys = [int.from_bytes(sha256(f"{seed!r} {i}".encode()).digest()[:4], "big", signed=True) for i in range(2)]
     numbers = torch.empty(count, device=device, dtype=torch.float64 if dtype is None else dtype)
     chunk = CHUNK.get(numbers.device.type, LARGE)
-    for first in range(0, count, chunk):
-        stop = min(first + chunk, count)
-        place = torch.arange(first, stop, device=device, dtype=torch.int64).to(torch.int32)  # wraps above 2³¹
-        mixed = _mix(_mix(place ^ keys[0]) + keys[1])
-        numbers[first:stop] = (_right(mixed, 8).to(numbers.dtype) + 0.5) * 2.0**-24
-        numbers[first:stop].clamp_(max=1 - torch.finfo(numbers.dtype).eps / 2)  # in float32 the largest rounds up to 1
+    for begin in range(0, count, chunk):
+        stop = min(begin + chunk, count)
+        place = torch.arange(first + begin, first + stop, device=device, dtype=torch.int64)
+        mixed = _mix(_mix(place.to(torch.int32) ^ keys[0]) + keys[1])  # wraps above 2³¹
+        numbers[begin:stop] = (_right(mixed, 8).to(numbers.dtype) + 0.5) * 2.0**-24
+        numbers[begin:stop].clamp_(max=1 - torch.finfo(numbers.dtype).eps / 2)  # in float32 the largest rounds up to 1
     return numbers.view(shape)
 
 

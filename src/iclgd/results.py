@@ -1,7 +1,8 @@
 """What a cell found: facts, and arrays whose every axis and place has a name."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ class Array:
 
     labels: Mapping[str, Label]
     axes: tuple[str, ...]
-    values: np.ndarray
+    values: Any  # of numpy; of torch where they are on a device that nobody has waited for yet (see Result)
     coordinates: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -43,10 +44,33 @@ class Array:
 
 def array(values: Any, *axes: str, coordinates: Any = None, **labels: Any) -> Array:
     """An array from a tensor, a list or a number: ``array(losses, "step", quantity="loss", learner="gd 0.001")``."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
     places = {axis: tuple(where) for axis, where in (coordinates or {}).items()}
-    return Array(labels, axes, np.asarray(values), places)
+    if not _waits(values):
+        values = np.asarray(values.detach() if hasattr(values, "detach") else values)
+    return Array(labels, axes, values, places)
+
+
+def _waits(values: Any) -> bool:
+    """Whether numbers are still on a device; they stay there until the result is whole."""
+    return hasattr(values, "detach") and values.device.type != "cpu"
+
+
+def _brought(arrays: Sequence[Array]) -> Sequence[Array]:
+    """The arrays on the host, those of a format in one copy: each copy waits for all that the device is asked for."""
+    waiting: dict[Any, list[Array]] = {}
+    for one in arrays:
+        if _waits(one.values):
+            waiting.setdefault((one.values.dtype, one.values.device), []).append(one)
+    if not waiting:
+        return arrays
+    import torch
+
+    found = dict[int, np.ndarray]()
+    for some in waiting.values():
+        flat = torch.cat([one.values.detach().reshape(-1) for one in some]).cpu().numpy()
+        parts = np.split(flat, np.cumsum([math.prod(one.values.shape) for one in some])[:-1])
+        found |= {id(one): part.reshape(one.values.shape) for one, part in zip(some, parts, strict=True)}
+    return [replace(one, values=found.get(id(one), one.values)) for one in arrays]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +79,9 @@ class Result:
 
     facts: Mapping[str, Any]
     arrays: Sequence[Array] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arrays", _brought(self.arrays))
 
     def select(self, **labels: Label | None) -> list[Array]:
         """The arrays with these labels; None stands for a label that is not there."""

@@ -56,6 +56,23 @@ def test_a_shared_prefix_makes_traces_several_times_faster_than_the_plain_port(b
     assert found["plain port"].seconds / found["iclgd"].seconds > 6  # the arithmetic's own ratio is 35
 
 
+def test_peers_that_are_not_installed_are_named_and_every_way_says_how_many_tokens_it_took(
+    bench, tiny, monkeypatch, capsys
+):
+    monkeypatch.setattr(bench[1], "find_spec", lambda _name: None)
+    asked = prompts(bench, 129, 8)
+    found = bench[1].compare(tiny, asked, 2, None, 1e-4)
+    said = capsys.readouterr().out
+    assert "TransformerLens is not installed" in said
+    assert "nnsight is not installed" in said
+    context, own = len(asked.context), len(asked.queries[0]) + 1
+    assert found["plain port"].tokens == context + own
+    for way in ("cache expanded per query", "iclgd", "iclgd, with metrics and nulls"):
+        assert (
+            found[way].tokens == context / 8 + own
+        )  # of eight queries, though sixteen were allowed for the slower way
+
+
 def test_a_long_context_is_encoded_about_as_fast_as_a_plain_pass_reads_it_once(bench, tiny):
     found = bench[3].compare(tiny, prompts(bench, 6_000, 32), None, 1e-4)
     assert found.encoding.seconds < 4 * found.plain.seconds  # 1.8 by the fused kernel, 5.8 with every score in memory

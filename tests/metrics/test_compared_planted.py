@@ -8,6 +8,7 @@ import torch
 from iclgd.metrics import compared
 from iclgd.metrics.compared import Compared
 from iclgd.metrics.likeness import centred, centred_maps, cosine
+from iclgd.models.own import OwnLogits
 from iclgd.models.traces import Trace, Training
 from iclgd.prompts import Demo, Prompts
 
@@ -24,10 +25,13 @@ def planted(seed: int) -> Trace:
         return torch.randn(shape, generator=drawn, dtype=torch.float64)
 
     keys = torch.arange(KEYS) < LENGTHS[..., None]
+    scores, outputs = numbers(QUERIES, 2), numbers(QUERIES, LAYERS, POSITIONS, DIM)
+    own = OwnLogits.empty(LENGTHS[:, 1].tolist(), (LAYERS, POSITIONS, HEADS), torch.float64, torch.device("cpu"))
+    own.scatter(numbers(QUERIES, LAYERS, POSITIONS, HEADS, KEYS) * keys[:, None, :, None], range(QUERIES))
     return Trace(
-        scores=numbers(QUERIES, 2),
-        outputs=numbers(QUERIES, LAYERS, POSITIONS, DIM),
-        logits=numbers(QUERIES, LAYERS, POSITIONS, HEADS, KEYS) * keys[:, None, :, None],
+        scores=scores,
+        outputs=outputs,
+        own=own,
         keys=keys,
         context=numbers(2, LAYERS, POSITIONS, len(PROMPTS.context)),
         vectors=numbers(2, LAYERS, POSITIONS, DIM),
@@ -50,7 +54,7 @@ def test_traces_are_compared_at_the_prompts_last_token_unless_it_is_said_otherwi
 
 
 @pytest.mark.parametrize("position", [0, 1])
-@pytest.mark.parametrize("what", ["outputs", "logits", "blocks"])
+@pytest.mark.parametrize("what", ["outputs", "blocks"])
 def test_a_contrast_is_right_labels_minus_wrong_ones_of_reading_and_of_learning(what, position):
     read, learned = replace(SEEN, position=position).contrasts(what)
     for found, right, wrong in ((read, ICL, ICL_WRONG), (learned, TUNED, TUNED_WRONG)):

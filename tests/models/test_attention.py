@@ -53,6 +53,17 @@ def test_merging_by_log_sum_exp_is_the_softmax_over_prefix_and_own_tokens(device
     assert apart(found, twin) <= bound
 
 
+def test_in_bfloat16_a_prefix_has_its_share_to_the_precision_of_what_comes_out():
+    """206 equal keys and one more: the log of 206 in bfloat16 would be 1.6% off, the share of the one as well."""
+    length, dim = 206, 16
+    query, nothing = torch.zeros(1, 1, 1, dim).bfloat16(), torch.zeros(1, 1, length, dim).bfloat16()
+    kernel = kernel_for(query, length)
+    assert kernel is not None
+    own = torch.zeros(1, 1, 1, 1).bfloat16()
+    found = merged(query, own, torch.ones_like(query), (nothing, nothing), 1.0, None, kernel)
+    assert apart(found, torch.full_like(found, 1 / (length + 1))) <= 0.005
+
+
 def test_a_mask_of_the_last_keys_hides_only_among_them_with_and_without_a_gradient():
     scores, mask = torch.randn(2, 3, 4, 9), torch.full((1, 1, 4, 4), -1e9).triu(1)
     twin = scores + torch.nn.functional.pad(mask, (5, 0))

@@ -11,6 +11,7 @@ from iclgd.bench import Bench
 from iclgd.errors import Refusal
 from iclgd.models import budget
 from iclgd.models.budget import LEAST, MOST, attempt, batch_tokens, batches, bytes_per_token
+from iclgd.models.patches import read
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor
 from iclgd.prompts import Prompts
@@ -150,3 +151,44 @@ def test_a_worker_cannot_take_more_than_its_share_of_a_gpu(monkeypatch):
     budget.keep_to_share(gpu)  # torch wants a number here, and refuses a device without one
     budget.keep_to_share(torch.device("cuda:1"))
     assert kept == [(0.25, 0), (0.25, 1)]
+
+
+def little_room(monkeypatch, model, most: int) -> list[int]:
+    """A model that runs out of memory beyond ``most`` tokens at once; returns the sizes that were tried."""
+    forward, tried = model.forward, []
+
+    def limited(ids, *given, **more):
+        tried.append(ids.numel())
+        if ids.numel() > most:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return forward(ids, *given, **more)
+
+    monkeypatch.setattr(model, "forward", limited)
+    return tried
+
+
+def test_a_context_whose_chunks_do_not_fit_is_encoded_in_smaller_ones(monkeypatch):
+    subject, ids = tiny_subject("llama"), tokens(1, 50, seed=5)[0].tolist()
+    whole = subject.encode(ids)
+    tried = little_room(monkeypatch, subject.model, 13)
+    found = subject.encode(ids)
+    assert tried == [50, 25, *[12] * 4, 2]
+    assert found.length == 50
+    for mine, all_at_once in zip(found.layers, whole.layers, strict=True):
+        for one, other in zip(mine, all_at_once, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    little_room(monkeypatch, subject.model, 0)
+    with pytest.raises(Refusal, match="a context of 50 tokens does not fit the memory of cpu"):
+        subject.encode(ids)
+
+
+def test_reading_at_last_tokens_is_halved_where_it_does_not_fit(monkeypatch):
+    subject, queries = tiny_subject("llama"), asked(6).queries
+    whole = read(subject, queries, None)
+    tried = little_room(monkeypatch, subject.model, 40)
+    found = read(subject, queries, None)
+    assert max(tried) > 40
+    torch.testing.assert_close(found.logits, whole.logits, rtol=1e-4, atol=1e-5)
+    little_room(monkeypatch, subject.model, 3)
+    with pytest.raises(Refusal, match="a single query does not fit the memory of cpu"):
+        read(subject, queries, None)

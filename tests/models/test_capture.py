@@ -119,6 +119,17 @@ def test_a_shared_prefix_is_the_same_as_the_plain_concatenated_prompt(architectu
     assert distance((shared.logits * seen).flatten(3), (own * seen).flatten(3)) <= bound
 
 
+@pytest.mark.parametrize("architecture", ["llama", "bloom"])
+@pytest.mark.parametrize("length", [20, 80])  # every score in memory; by the fused kernel, where there is one
+def test_context_scores_are_of_the_sequences_that_are_named_in_that_order_each_at_its_own_rows(architecture, length):
+    subject, queries = tiny_subject(architecture), tokens(3, 7, seed=2)
+    prefix = subject.encode(tokens(1, length, seed=1)[0].tolist())
+    rows = torch.tensor([[0, 6], [1, 5], [2, 4]])
+    every = subject.run(queries, rows, prefix).context
+    some = subject.run(queries, rows, prefix, ranked=torch.tensor([2, 0])).context
+    torch.testing.assert_close(some, every[[2, 0]])
+
+
 def mixed_prompts(count: int = 32) -> Prompts:
     ids = tokens(count, 40, seed=3).tolist()
     queries = tuple(tuple(row[: 1 + (7 * i) % 40]) for i, row in enumerate(ids))

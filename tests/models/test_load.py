@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from iclgd.errors import Refusal
 from iclgd.models.load import load_subject
-from iclgd.models.subject import tolerance
+from iclgd.models.precision import tolerance
 from iclgd.spec import ModelSpec
 from iclgd.tools import Tools
 from tiny import tiny_model, tiny_tokenizer, tokens

@@ -79,3 +79,12 @@ def test_pieces_join_to_the_text_and_stand_where_the_tokens_do():
     told = texts_of(tokenizer, PROMPTS, 1)
     assert [len(demo) for demo in told["demos"]] == [3, 4]
     assert len(told["start"]) == len(told["separator"]) == len(told["queries"]) == 1
+
+
+def test_what_is_looked_at_is_copied_once_however_many_queries_and_layers_there_are(monkeypatch):
+    copies, cpu = [], torch.Tensor.cpu
+    subject = tiny_subject("llama")
+    with InContext().learn(subject, PROMPTS) as predictor:
+        monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: copies.append(tensor.shape) or cpu(tensor))
+        look(predictor, PROMPTS, 2)
+    assert len(copies) == 1

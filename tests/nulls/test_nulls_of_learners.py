@@ -178,6 +178,16 @@ def test_weight_changes_are_measured_layer_by_layer():
     np.testing.assert_allclose(change_cosines(a, b, 2), [0.96, 0.0])
 
 
+def test_weight_changes_come_to_the_host_in_one_copy_whatever_the_layers(monkeypatch):
+    change = [(i // 2, torch.full((3,), 1.0 + i)) for i in range(20)]
+    copies, cpu = [], torch.Tensor.cpu
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: copies.append(tensor.shape) or cpu(tensor))
+    norms = change_norms(change, 10)
+    assert len(copies) == 1
+    np.testing.assert_allclose(norms, [(3 * ((1 + i) ** 2 + (2 + i) ** 2)) ** 0.5 for i in range(0, 20, 2)])
+    assert change_norms([], 2).tolist() == [0, 0]
+
+
 def test_random_directions_are_as_long_as_the_update_in_every_part_and_at_every_position(bench):
     tuned = bench.learned("gd", LEARNER).trace
     made = RandomDirections().trace(bench, "gd", LEARNER, bench.learned("gd", LEARNER))

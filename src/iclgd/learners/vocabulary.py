@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from iclgd.models.layout import Layout
-from iclgd.models.subject import Subject, tolerance
+from iclgd.models.precision import tolerance
+from iclgd.models.subject import Subject
 
 LOGITS = {"cpu": 2**25}  # that are alive at a time, by kind of device
 MANY_LOGITS, LEAST_ROWS = 2**27, 256  # fewer rows at a time are a slow product

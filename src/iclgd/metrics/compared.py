@@ -12,6 +12,7 @@ from iclgd.metrics.likeness import centred, centred_maps, cosine, sim_am, sim_am
 from iclgd.metrics.margins import Scores, effect, missed, recovered, whole
 from iclgd.metrics.prediction import agreement, batch_calibration, contextual_calibration, kl_divergence, right
 from iclgd.metrics.ranking import training_token_tau
+from iclgd.models.copies import sent
 from iclgd.models.traces import Trace, Training
 from iclgd.prompts import Prompts
 
@@ -38,14 +39,23 @@ class Compared:
         zero, icl, tuned = (t.outputs[:, :, self.position] for t in (self.zero, self.icl, self.tuned))
         return zero, icl, tuned
 
-    @property
-    def maps(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Attention logits over the query's own tokens (query layer head key): zero-shot, read, learned."""
-        zero, icl, tuned = (t.logits[:, :, self.position] for t in (self.zero, self.icl, self.tuned))
-        return zero, icl, tuned
+    def of_maps(self, measure: Callable[..., Tensor], *traces: Trace | None) -> Tensor:
+        """``measure`` of the traces' attention logits over the query's own tokens, each (query layer head key).
+
+        It has to measure every layer by itself: it is given some of them at a time, since all of them, padded to the
+        longest query, may be more than everything else.
+        """
+        found = []
+        for some in self.zero.own.some_layers():
+            maps = []
+            for trace in traces:
+                assert trace is not None, "a contrast needs traces with wrong labels"
+                maps.append(trace.own.padded(self.position, some))
+            found.append(measure(*maps))
+        return torch.cat(found, 1)
 
     def contrasts(self, what: str) -> tuple[Tensor, Tensor]:
-        """Right labels minus wrong ones, of reading and of learning; ``what`` is outputs, logits or blocks."""
+        """Right labels minus wrong ones, of reading and of learning; ``what`` is outputs or blocks."""
         pairs = ((self.icl, self.icl_wrong), (self.tuned, self.tuned_wrong))
         found = []
         for right_labels, wrong_labels in pairs:
@@ -61,7 +71,7 @@ class Compared:
 
     @property
     def answers(self) -> Tensor:
-        return torch.tensor(self.zero.answers, device=self.zero.scores.device)
+        return sent(self.zero.answers, self.zero.scores.device)
 
 
 @dataclass(frozen=True)
@@ -123,12 +133,12 @@ def block(seen: Compared) -> Tensor:
 
 @metric("SimAM", of="trace")
 def am(seen: Compared) -> Tensor:
-    return sim_am(*seen.maps[1:])
+    return seen.of_maps(sim_am, seen.icl, seen.tuned)
 
 
 @metric("SimAM_Δ")
 def am_delta(seen: Compared) -> Tensor:
-    return sim_am_delta(*seen.maps)
+    return seen.of_maps(sim_am_delta, seen.zero, seen.icl, seen.tuned)
 
 
 @metric("contrast, outputs", contrast=True)
@@ -143,12 +153,23 @@ def contrast_aou_centred(seen: Compared) -> Tensor:
 
 @metric("contrast, maps", contrast=True)
 def contrast_am(seen: Compared) -> Tensor:
-    return cosine(*seen.contrasts("logits")).nanmean(-1)
+    return _contrast_of_maps(seen, lambda contrast: contrast)
 
 
 @metric("contrast, maps, centred", contrast=True)
 def contrast_am_centred(seen: Compared) -> Tensor:
-    return cosine(*(centred_maps(part, seen.lengths) for part in seen.contrasts("logits"))).nanmean(-1)
+    lengths = seen.lengths
+    return _contrast_of_maps(seen, lambda contrast: centred_maps(contrast, lengths))
+
+
+def _contrast_of_maps(seen: Compared, told: Callable[[Tensor], Tensor]) -> Tensor:
+    """The mean over heads of the cosine of both contrasts, of each of them what is ``told``."""
+
+    def measure(icl: Tensor, icl_wrong: Tensor, tuned: Tensor, tuned_wrong: Tensor) -> Tensor:
+        read, learned = icl.double() - icl_wrong.double(), tuned.double() - tuned_wrong.double()
+        return cosine(told(read), told(learned)).nanmean(-1)
+
+    return seen.of_maps(measure, seen.icl, seen.icl_wrong, seen.tuned, seen.tuned_wrong)
 
 
 @metric("contrast, blocks", contrast=True)
@@ -214,7 +235,7 @@ ANY = (-float("inf"), float("inf"))
 
 def _effects(seen: Compared) -> tuple[Scores, Scores]:
     """What happened to the label margins: in the learner, and in reading."""
-    zero, icl, tuned = (trace.scores.double().cpu().numpy() for trace in (seen.zero, seen.icl, seen.tuned))
+    zero, icl, tuned = (trace.scores_here for trace in (seen.zero, seen.icl, seen.tuned))
     return effect(tuned, zero), effect(icl, zero)
 
 

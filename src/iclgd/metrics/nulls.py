@@ -16,9 +16,10 @@ def isotropic(zero: Tensor, tuned: Tensor, seed: int) -> Tensor:
     return _directed(zero, tuned, normal(tuned.shape, seed, tuned.device))
 
 
-def isotropic_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int) -> Maps:
-    """The same for attention logits: no noise where there is no key."""
-    return _directed(zero, tuned, normal(tuned.shape, seed, tuned.device).mul_(keys[:, None, None, :]))
+def isotropic_maps(zero: Maps, tuned: Maps, keys: Bool[Tensor, "query key"], seed: int, first: int = 0) -> Maps:
+    """The same for attention logits: no noise where there is no key. These queries come after ``first`` others."""
+    before = first * tuned[0].numel() if len(tuned) else 0
+    return _directed(zero, tuned, normal(tuned.shape, seed, tuned.device, first=before).mul_(keys[:, None, None, :]))
 
 
 def _directed(zero: Tensor, tuned: Tensor, random: Tensor) -> Tensor:

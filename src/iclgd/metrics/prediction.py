@@ -66,4 +66,4 @@ def rec2ftp(zero: LabelScores, icl: LabelScores, tuned: LabelScores, answers: In
     wrong = ~right(zero, answers)
     fixed_by_icl, fixed_by_tuning = wrong & right(icl, answers), wrong & right(tuned, answers)
     counts = (fixed_by_icl & fixed_by_tuning, fixed_by_tuning, fixed_by_icl, wrong)
-    return Recall(*(int(torch.count_nonzero(count)) for count in counts))
+    return Recall(*torch.stack(counts).count_nonzero(1).tolist())

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from iclgd.errors import out_of_memory
 from iclgd.models.attention import is_fused
 from iclgd.models.layout import Layout
 
+Thing = TypeVar("Thing")
 MOST = {"cuda": 16384, "cpu": 1024}  # tokens a batch beyond which nothing gets faster
 LEAST = 64
 GPU_SHARE = "ICLGD_GPU_SHARE"  # a worker's part of its GPU's memory, set by the engine
@@ -113,3 +114,17 @@ def attempt(work: Callable[..., None], *given: Any) -> bool:
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     return False
+
+
+def halved(work: Callable[[int], Thing], size: int) -> Thing | None:
+    """What ``work`` gives of the first size that memory holds, of ``size``, half of it and so on; None of none."""
+    found: list[Thing] = []
+
+    def keep(size: int) -> None:
+        found.append(work(size))
+
+    while not attempt(keep, size):
+        if size == 1:
+            return None
+        size //= 2
+    return found[0]

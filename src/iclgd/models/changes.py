@@ -23,17 +23,21 @@ def changes(slots: Sequence[Slot]) -> Change:
 
 def change_norms(change: Change, layers: int) -> Float[Tensor, " layer"]:
     """‖ΔW‖ layer by layer."""
-    squares = torch.zeros(layers, dtype=torch.float64)
-    for layer, added in change:
-        if layer >= 0:
-            squares[layer] += added.double().square().sum().cpu()
-    return squares.sqrt()
+    return _by_layer([(layer, added.double().square().sum()) for layer, added in change], layers).sqrt()
 
 
 def change_cosines(a: Change, b: Change, layers: int) -> Float[Tensor, " layer"]:
     """cos(ΔW_a, ΔW_b) layer by layer; nan where one did not move."""
-    products = torch.zeros(layers, dtype=torch.float64)
-    for (layer, one), (_, two) in zip(a, b, strict=True):
-        if layer >= 0:
-            products[layer] += (one.double() @ two.double()).cpu()
-    return products / (change_norms(a, layers) * change_norms(b, layers))
+    both = [(layer, one.double() @ two.double()) for (layer, one), (_, two) in zip(a, b, strict=True)]
+    return _by_layer(both, layers) / (change_norms(a, layers) * change_norms(b, layers))
+
+
+def _by_layer(parts: Sequence[tuple[int, Tensor]], layers: int) -> Float[Tensor, " layer"]:
+    """Sums of numbers by layer, those outside the blocks left out; one copy to the host for all of them."""
+    sums = torch.zeros(layers, dtype=torch.float64)
+    if parts:
+        found = torch.stack([part.to(parts[0][1].device) for _, part in parts]).cpu()
+        for (layer, _), part in zip(parts, found, strict=True):
+            if layer >= 0:
+                sums[layer] += part
+    return sums

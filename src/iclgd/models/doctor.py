@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from iclgd.errors import Refusal
-from iclgd.models.precision import WIDER, CannotWiden
-from iclgd.models.subject import Subject, tolerance
+from iclgd.models.precision import WIDER, CannotWiden, tolerance
+from iclgd.models.subject import Subject
 from iclgd.prompts import build_prompts, label_ids
 from iclgd.spec import EpisodeSpec, PromptSpec
 from iclgd.tasks.episodes import load_episode

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from iclgd.models.attention import repeat, weights_of
 from iclgd.models.capture import Heads, Tape, shared_cache
+from iclgd.models.copies import sent
 from iclgd.models.subject import Subject
 from iclgd.models.traces import Predictor, Trace
 from iclgd.prompts import Ids, Prompts
@@ -18,9 +19,9 @@ MOST, ROOM = 12, 2**22  # queries that are kept, and bytes that they may take
 LEVELS = 255
 
 
-def coded(share: Tensor) -> UInt8[np.ndarray, "..."]:
+def coded(share: Tensor) -> UInt8[Tensor, "..."]:
     """Shares of 1 in 8 bits, as 255 √p: small shares are told apart to 1e-5, large ones to .8%."""
-    return (share.clamp(0, 1).sqrt() * LEVELS).round().to(torch.uint8).cpu().numpy()
+    return (share.clamp(0, 1).sqrt() * LEVELS).round().to(torch.uint8)
 
 
 @dataclass(frozen=True)
@@ -48,23 +49,22 @@ def look(predictor: Predictor, prompts: Prompts, count: int) -> Look | None:
     if predictor.subject.capture != "registered" or predictor.prefix is None:
         return None
     width = predictor.prefix.length + max(map(len, prompts.queries[:count]))
-    found = [_one(predictor, query) for query in prompts.queries[:count]]
-    return Look(*(np.stack([_wide(one[part], width) for one in found]) for part in (0, 1)))
+    found = [_wide(_one(predictor, query), width) for query in prompts.queries[:count]]
+    return Look(*torch.stack(found, 1).cpu().numpy())
 
 
-def _one(predictor: Predictor, query: Ids) -> tuple[np.ndarray, np.ndarray]:
-    """One query's weights and terms: [layer, head, key]."""
+def _one(predictor: Predictor, query: Ids) -> UInt8[Tensor, "2 layer head key"]:
+    """One query's weights and terms, where the last layer is: all queries go to the host in one copy."""
     subject, prefix = predictor.subject, predictor.prefix
     assert prefix is not None
     ids = subject.tensor([query])
-    tape = Tape(torch.tensor([[len(query) - 1]], device=ids.device), prefix, heads={})
+    tape = Tape(sent([[len(query) - 1]], ids.device), prefix, heads={})
     with torch.no_grad():
         cache: Any = shared_cache(prefix)
         subject.model(ids, past_key_values=cache, use_cache=True, tape=tape, logits_to_keep=1)
     assert tape.heads is not None
-    parts = [_shares(tape.heads[layer]) for layer in range(subject.layout.layers)]
-    first, second = (np.stack([coded(one[i]) for one in parts]) for i in (0, 1))
-    return first, second
+    parts = [coded(torch.stack(_shares(tape.heads[layer]))) for layer in range(subject.layout.layers)]
+    return torch.stack([part.to(parts[-1].device) for part in parts], 1)
 
 
 def _shares(heads: Heads) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]]:
@@ -74,8 +74,8 @@ def _shares(heads: Heads) -> tuple[Float[Tensor, "head key"], Float[Tensor, "hea
     return weights, terms / terms.sum(-1, keepdim=True)
 
 
-def _wide(values: np.ndarray, width: int) -> np.ndarray:
-    return np.pad(values, ((0, 0), (0, 0), (0, width - values.shape[-1])))
+def _wide(values: Tensor, width: int) -> Tensor:
+    return torch.nn.functional.pad(values, (0, width - values.shape[-1]))
 
 
 def own_attention(trace: Trace, count: int) -> UInt8[np.ndarray, "query layer head key"]:
@@ -83,8 +83,8 @@ def own_attention(trace: Trace, count: int) -> UInt8[np.ndarray, "query layer he
 
     Reading, training and neither have these tokens in common, so that they can be compared.
     """
-    logits, there = trace.logits[:count, :, 0], trace.keys[:count, 0]
-    return coded(logits.masked_fill(~there[:, None, None], -torch.inf).softmax(-1))
+    logits, there = trace.own.padded(0, queries=slice(count)), trace.keys[:count, 0]
+    return coded(logits.masked_fill(~there[:, None, None], -torch.inf).softmax(-1)).cpu().numpy()
 
 
 def pieces(tokenizer: Any, ids: Ids) -> list[str]:

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from iclgd.errors import Refusal
 from iclgd.models.added import Added, Outer, Own
-from iclgd.models.budget import BATCH_COST, batches
+from iclgd.models.budget import BATCH_COST, batches, halved
 from iclgd.models.capture import Prefix
 from iclgd.models.mlps import Mlp, matrix
 from iclgd.models.subject import Subject
@@ -83,7 +83,17 @@ def _over_square(x: Float[Tensor, "query dim"]) -> Float[Tensor, "query dim"]:
 
 
 def read(subject: Subject, queries: Sequence[Ids], prefix: Prefix | None, tokens: int = 2048) -> Reading:
-    """What the model does at the last token of each query behind a context; ``tokens`` bounds a batch."""
+    """What the model does at the last token of each query behind a context.
+
+    ``tokens`` bounds a batch; where memory does not hold it, half of that.
+    """
+    found = halved(lambda most: _read(subject, queries, prefix, most), tokens)
+    if found is None:
+        raise Refusal(f"a single query does not fit the memory of {subject.device} behind its context.")
+    return found
+
+
+def _read(subject: Subject, queries: Sequence[Ids], prefix: Prefix | None, tokens: int) -> Reading:
     parts: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
     for batch in batches([len(query) for query in queries], tokens, BATCH_COST.get(subject.device.type, 0)):
         ids, rows = _padded(subject, [queries[i] for i in batch])

@@ -135,3 +135,12 @@ def _marked_as_done(module: nn.Module) -> Iterator[None]:
 
 def _is_float(buffer: Tensor | None) -> bool:
     return buffer is not None and buffer.is_floating_point()
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    """How far next-token logits may be apart, relative to the largest: 1e-5, or 16 steps of a coarser precision.
+
+    Float32 products on a GPU that was asked for tf32 are the coarser: they keep ten bits.
+    """
+    coarse = dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest"
+    return max(1e-5, 16 * (2**-10 if coarse else torch.finfo(dtype).eps))

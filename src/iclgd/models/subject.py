@@ -13,11 +13,12 @@ from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from iclgd.errors import Refusal
-from iclgd.models.budget import chunk_tokens
+from iclgd.models.budget import chunk_tokens, halved
 from iclgd.models.capture import NAME, Interception, Modification, Prefix, Tape, expanded_cache, shared_cache
+from iclgd.models.copies import sent
 from iclgd.models.hooks import Watch, announced, hooked
 from iclgd.models.layout import Layout, Part, Slot
-from iclgd.models.precision import CannotWiden, Widening, widened
+from iclgd.models.precision import CannotWiden, Widening, tolerance, widened
 
 How = Literal["registered", "intercepted"]
 
@@ -198,17 +199,26 @@ class Subject:
     def encode(self, ids: Sequence[int], chunk: int | None = None) -> Prefix | None:
         """Keys and values of a context, computed once; None for an empty one.
 
-        In chunks of tokens, each behind those before it, so that no square of scores is ever whole in memory.
+        In chunks of tokens, each behind those before it, so that no square of scores is ever whole in memory. A chunk
+        that memory does not hold is halved.
         """
         if not ids:
             return None
-        cache = DynamicCache()  # not the model's own choice: a sliding-window cache would forget
         own = self.capture == "registered"
         chunk = chunk or chunk_tokens(self.layout, self.dtype, self.device, len(ids), own)
-        with torch.no_grad():
-            for start in range(0, len(ids), chunk):
-                part = self.tensor([ids[start : start + chunk]])
-                self.model(part, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        found = halved(lambda size: self._encoded(ids, size), min(chunk, len(ids)))
+        if found is None:
+            raise Refusal(
+                f"a context of {len(ids)} tokens does not fit the memory of {self.device}: use a shorter one."
+            )
+        return found
+
+    @torch.no_grad()
+    def _encoded(self, ids: Sequence[int], chunk: int) -> Prefix:
+        cache = DynamicCache()  # not the model's own choice: a sliding-window cache would forget
+        for start in range(0, len(ids), chunk):
+            part = self.tensor([ids[start : start + chunk]])
+            self.model(part, past_key_values=cache, use_cache=True, logits_to_keep=1)
         return Prefix(len(ids), tuple((layer.keys, layer.values) for layer in cache.layers))  # type: ignore[misc, union-attr]  # filled
 
     def _cache(self, prefix: Prefix | None, batch: int) -> Any:
@@ -219,8 +229,7 @@ class Subject:
     def tensor(self, ids: Sequence[Sequence[int]]) -> Int[Tensor, "batch token"]:
         """Token ids padded on the right."""
         width = max(map(len, ids))
-        padded = [list(row) + [0] * (width - len(row)) for row in ids]
-        return torch.tensor(padded, device=self.device)
+        return sent([list(row) + [0] * (width - len(row)) for row in ids], self.device)
 
     # what can be changed
 
@@ -285,15 +294,6 @@ class Subject:
         wanted = set(range(self.layout.layers))
         if set(tape.logits) != wanted or set(outputs) != wanted:
             raise _NotCaptured(f"captured {len(tape.logits)} of {len(wanted)} layers of {type(self.model).__name__}")
-
-
-def tolerance(dtype: torch.dtype) -> float:
-    """How far next-token logits may be apart, relative to the largest: 1e-5, or 16 steps of a coarser precision.
-
-    Float32 products on a GPU that was asked for tf32 are the coarser: they keep ten bits.
-    """
-    coarse = dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest"
-    return max(1e-5, 16 * (2**-10 if coarse else torch.finfo(dtype).eps))
 
 
 class _NotCaptured(RuntimeError):

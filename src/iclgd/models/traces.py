@@ -1,8 +1,10 @@
 """Traces: what a predictor did on each query, at the named positions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -10,7 +12,9 @@ from torch import Tensor
 from iclgd.errors import Refusal
 from iclgd.models.budget import BATCH_COST, attempt, batch_tokens, batches
 from iclgd.models.capture import Modification, Prefix
+from iclgd.models.copies import sent
 from iclgd.models.layout import Slot
+from iclgd.models.own import OwnLogits
 from iclgd.models.subject import Subject
 from iclgd.prompts import Ids, Prompts
 
@@ -23,14 +27,14 @@ class Trace:
     """What one predictor did on the queries of an episode, on the device that made it.
 
     The position axis is `prompt`, `label` (see prompts.py). Keys are the query's own tokens followed by the class-0
-    label word; ``keys`` says which of them exist at a position, and ``logits`` is 0 where they do not. What only the
+    label word; ``keys`` says which of them exist at a position, and ``own`` is 0 where they do not. What only the
     ranking of training tokens needs is kept of the first queries alone (``ranked``; `RANKED` of them unless the trace
     was asked for more).
     """
 
     scores: Float[Tensor, "query label"]  # log p(label word | prompt), mean over its tokens
     outputs: Float[Tensor, "query layer position dim"]
-    logits: Float[Tensor, "query layer position head key"]
+    own: OwnLogits
     keys: Bool[Tensor, "query position key"]
     context: Float[Tensor, "ranked layer position context"]  # logits over the context's tokens, summed over heads
     vectors: Float[Tensor, "ranked layer position qdim"]  # query projections, before any rotation by position
@@ -39,13 +43,29 @@ class Trace:
     answers: tuple[int, ...]
     lowered: int | None = None  # tokens of a batch, where memory did not hold what was asked for
 
+    @cached_property
+    def scores_here(self) -> Float[np.ndarray, "query label"]:
+        """The scores on the host, in float64."""
+        return self.scores.double().cpu().numpy()
+
     @property
     def right(self) -> Bool[Tensor, " query"]:
-        return self.scores.argmax(-1) == torch.tensor(self.answers, device=self.scores.device)
+        return self.scores.argmax(-1) == sent(self.answers, self.scores.device)
+
+    @property
+    def logits(self) -> Float[Tensor, "query layer position head key"]:
+        """Attention logits over the query's own tokens, padded to the longest of all queries."""
+        return torch.stack([self.own.padded(position) for position in range(self.own.entries.shape[1])], 2)
 
     @property
     def accuracy(self) -> float:
         return float(self.right.double().mean())
+
+    def first(self, count: int) -> "Trace":
+        """The trace of the first queries."""
+        names, own = ("scores", "outputs", "context", "vectors", "blocks", "answers"), self.own.first(count)
+        parts = {name: getattr(self, name)[:count] for name in names}
+        return replace(self, own=own, keys=self.keys[:count, :, : own.width], **parts)
 
 
 class NotFinite(Refusal):
@@ -120,7 +140,7 @@ class Predictor:
         for batch in batches([len(query) + len(start) for query, start in read], tokens, cost):
             ids = self.subject.tensor([read[i][0] + read[i][1] for i in batch])
             # the token at row r predicts the one after it: len(label) rows from the prompt's last token on
-            ends = torch.tensor([[len(read[i][0]) - 1, len(sum(read[i], ())) - 1] for i in batch], device=ids.device)
+            ends = sent([[len(read[i][0]) - 1, len(sum(read[i], ())) - 1] for i in batch], ids.device)
             rows = (ends[:, :1] + torch.arange(longest, device=ids.device)).minimum(ends[:, 1:])
             none = torch.empty(0, dtype=torch.long, device=ids.device)
             found = self.subject.run(ids, rows, self.prefix, self.modification, ranked=none).vocabulary
@@ -140,7 +160,8 @@ class Kept:
     def __init__(self, predictor: Predictor, prompts: Prompts, ranked: int):
         self.predictor, self.prompts = predictor, prompts
         self.ranked = min(ranked, len(prompts.queries))
-        self.width = max(map(len, prompts.queries)) + len(prompts.labels[0])
+        self.lengths = [len(query) + len(prompts.labels[0]) for query in prompts.queries]
+        self.own: OwnLogits | None = None
         self.dtype = torch.promote_types(predictor.subject.dtype, torch.float32)
         self.parts: dict[str, Tensor] = {}
 
@@ -150,7 +171,7 @@ class Kept:
         batch = sorted(batch, key=lambda index: (index >= self.ranked) + (index >= total))  # ranked, others, blank
         texts = [(self.prompts.queries + self.prompts.blanks)[index] for index in batch]
         ids = subject.tensor([text + labels[0] for text in texts])
-        last = torch.tensor([[len(t) - 1, len(t) + len(labels[0]) - 1] for t in texts], device=ids.device)
+        last = sent([[len(t) - 1, len(t) + len(labels[0]) - 1] for t in texts], ids.device)
         ranked, real = sum(index < self.ranked for index in batch), sum(index < total for index in batch)
         captured = subject.run(
             ids,
@@ -168,28 +189,27 @@ class Kept:
         last, own = last.to(device), captured.logits.shape[-1]
         there = torch.arange(own, device=device) <= last[..., None]  # batch position key
         logits = captured.logits * there[:, None, :, None, :]
-        place = torch.tensor(batch, device=device)
+        place = sent(batch, device)
         self._put("scores", place, scores, total + len(self.prompts.blanks))
         self._put("outputs", place[:real], captured.outputs[:real], total)
         self._put("blocks", place[:real], captured.blocks[:real], total)
-        self._put("logits", place[:real], logits[:real], total)
-        self._put("keys", place[:real], there[:real], total)
+        self._put_logits(batch[:real], logits[:real])
+        self._put("keys", place[:real], there[:real, :, : max(self.lengths)], total)
         self._put("context", place[:ranked], captured.context[:ranked], self.ranked)
         self._put("vectors", place[:ranked], captured.vectors[:ranked], self.ranked)
 
     def _put(self, name: str, place: Tensor, values: Tensor, total: int) -> None:
-        """Rows of a part of the trace; keys beyond a batch's own stay 0.
-
-        A batch may be wider than every query, where a query without content is the longest text of it.
-        """
-        keyed = name in ("logits", "keys")
-        values = values[..., : self.width] if keyed else values
+        """Rows of a part of the trace; a batch that is narrower than all queries has False for the keys beyond it."""
+        width = max(self.lengths) if name == "keys" else values.shape[-1]
         if name not in self.parts:
-            shape = (total, *values.shape[1:-1], self.width if keyed else values.shape[-1])
             dtype = torch.bool if name == "keys" else self.dtype
-            self.parts[name] = torch.zeros(shape, dtype=dtype, device=values.device)
-        whole = self.parts[name][..., : values.shape[-1]] if keyed else self.parts[name]
-        whole[place] = values.to(whole.dtype)
+            self.parts[name] = torch.zeros(total, *values.shape[1:-1], width, dtype=dtype, device=values.device)
+        self.parts[name][..., : values.shape[-1]][place] = values.to(self.parts[name].dtype)
+
+    def _put_logits(self, queries: Sequence[int], logits: Float[Tensor, "some layer position head key"]) -> None:
+        if self.own is None:
+            self.own = OwnLogits.empty(self.lengths, logits.shape[1:4], self.dtype, logits.device)
+        self.own.scatter(logits, queries)
 
     def trace(self, lowered: int | None) -> Trace:
         """The whole, once every query is in it."""
@@ -197,9 +217,9 @@ class Kept:
         finite = self.parts["outputs"].isfinite().all() & scores.isfinite().all()
         if not bool(finite):  # the one wait for the device
             raise NotFinite(f"{subject.name} gives NaN or infinite numbers in {subject.precision}.")
-        return Trace(
-            scores=scores[:total], blanks=scores[total:], answers=self.prompts.answers, lowered=lowered, **self.parts
-        )
+        assert self.own is not None
+        whole = {"own": self.own, "answers": self.prompts.answers, "lowered": lowered, **self.parts}
+        return Trace(scores=scores[:total], blanks=scores[total:], **whole)  # type: ignore[arg-type]  # `add` put them
 
 
 def log_probabilities(
@@ -207,5 +227,5 @@ def log_probabilities(
 ) -> Float[Tensor, "*batch {len(words)}"]:
     """log p of some tokens, in float32 or better, without a table of all."""
     precise = torch.promote_types(vocabulary.dtype, torch.float32)
-    chosen = vocabulary[..., torch.tensor(words, device=vocabulary.device)].to(precise)
+    chosen = vocabulary[..., sent(words, vocabulary.device)].to(precise)
     return chosen - vocabulary.to(precise).logsumexp(-1, keepdim=True)

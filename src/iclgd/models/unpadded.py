@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from iclgd.errors import Refusal
 from iclgd.models.layout import Layout, Slot
 from iclgd.models.packed import Packed
-from iclgd.models.subject import Subject, tolerance
+from iclgd.models.precision import tolerance
+from iclgd.models.subject import Subject
 
 WORTH = 0.95  # more text than this in a batch, and it is left as it is
 ASKED = (13, 29, 5)  # lengths of the texts with which a model is asked whether it packs

@@ -1,6 +1,6 @@
 """Nulls that learn nothing: random directions, the papers' uniform numbers, another query's update, weight noise."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -16,6 +16,7 @@ from iclgd.metrics.compared import Compared
 from iclgd.metrics.nulls import isotropic, isotropic_maps, other_query, other_query_maps, uniform
 from iclgd.models.changes import Change
 from iclgd.models.layout import Slot
+from iclgd.models.own import OwnLogits
 from iclgd.models.traces import Trace
 from iclgd.noise import normal
 from iclgd.nulls import Null
@@ -38,7 +39,7 @@ class RandomDirections(Null):
     def _from(self, start: Trace, end: Trace, seed: int) -> Trace:
         """From ``start`` as far as ``end`` lies, in random directions."""
         outputs, blocks = (isotropic(getattr(start, n), getattr(end, n), seed) for n in ("outputs", "blocks"))
-        return replace(end, outputs=outputs, blocks=blocks, logits=_by_position(isotropic_maps, start, end, seed))
+        return replace(end, outputs=outputs, blocks=blocks, own=_random_maps(start, end, seed))
 
 
 @dataclass(frozen=True)
@@ -68,16 +69,28 @@ class OtherQuery(Null):
 
     def _of(self, bench: Bench, tuned: Trace) -> Trace:
         zero = bench.zero
-        maps = _by_position(other_query_maps, zero, tuned, bench.seed)
+        maps = _others_maps(zero, tuned, bench.seed)
         outputs, blocks = (other_query(getattr(zero, n), getattr(tuned, n), bench.seed) for n in ("outputs", "blocks"))
-        return replace(tuned, outputs=outputs, blocks=blocks, logits=maps)
+        return replace(tuned, outputs=outputs, blocks=blocks, own=maps)
 
 
-def _by_position(maps: Callable[..., Tensor], start: Trace, end: Trace, seed: int) -> Tensor:
-    """A null's attention logits, written where they will stay: they are the largest part of a trace."""
-    found = torch.empty_like(start.logits, dtype=torch.float64)
+def _random_maps(start: Trace, end: Trace, seed: int) -> OwnLogits:
+    """Attention logits of random updates, each query's drawn by its place among all of them."""
+    found = replace(start.own, entries=torch.empty_like(start.own.entries, dtype=torch.float64))
     for i in range(len(POSITIONS)):
-        found[:, :, i] = maps(start.logits[:, :, i], end.logits[:, :, i], start.keys[:, i], seed)
+        for some in found.some_queries():
+            zero, tuned = (trace.own.padded(i, queries=some) for trace in (start, end))
+            found.put(isotropic_maps(zero, tuned, start.keys[some, i], seed, some.start), i, queries=some)
+    return found
+
+
+def _others_maps(start: Trace, end: Trace, seed: int) -> OwnLogits:
+    """Attention logits of other queries' updates."""
+    found = replace(start.own, entries=torch.empty_like(start.own.entries, dtype=torch.float64))
+    for i in range(len(POSITIONS)):
+        for some in found.some_layers():
+            zero, tuned = (trace.own.padded(i, some) for trace in (start, end))
+            found.put(other_query_maps(zero, tuned, start.keys[:, i], seed), i, some)
     return found
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from iclgd.bench import Bench
 from iclgd.errors import Refusal
 from iclgd.labs.compare import run
 from iclgd.labs.compare.spec import CONSTANT, CompareSpec
@@ -129,12 +130,15 @@ def test_an_episode_is_forgotten_when_its_last_cell_is_done(monkeypatch):
     """Cells of two episodes, the first in the first and third place."""
     forgotten = []
 
-    class Kept:
+    class Kept(Bench):
         def __init__(self, name):
             self.name = name
 
         def clear(self):
             forgotten.append(self.name)
+
+        def forget(self, keys):
+            assert list(keys) == []  # nothing is wanted here
 
     monkeypatch.setattr(run, "wanted", lambda _spec, _bench: [])
     monkeypatch.setattr(run, "portions", lambda every: [range(len(every))])
@@ -149,8 +153,8 @@ def test_an_episode_is_forgotten_when_its_last_cell_is_done(monkeypatch):
         return [list(forgotten) for _ in run.together(cells[: len(benches)], Tools())] + [list(forgotten)]
 
     one, two = Kept("one"), Kept("two")
-    assert seen([one, two, one]) == [[], [], ["two"], ["two", "one"]]
-    assert seen([one, two]) == [[], ["one"], ["one", "two"]]
+    assert seen([one, two, one]) == [[], ["two"], ["two", "one"], ["two", "one"]]
+    assert seen([one, two]) == [["one"], ["one", "two"], ["one", "two"]]
     assert seen([one]) == [[], []]  # a cell that runs alone may be followed by another of its episode
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from iclgd.ahead import Wanted, portions, train_ahead
+from iclgd.ahead import Wanted, forget, portions, train_ahead
 from iclgd.bench import WRONG, Bench, Run, measured
 from iclgd.errors import Refusal
 from iclgd.lab import Cell
@@ -51,9 +51,9 @@ def together(cells: Sequence[Cell], tools: Tools) -> Iterator[Result]:
     for portion in portions(all_wanted):
         train_ahead([one for i in portion for one in all_wanted[i][1]])
         for i in portion:
-            yield _result(specs[i], benches[i])
-            if len(cells) > 1 and benches[i] not in benches[i + 1 :]:
-                benches[i].clear()
+            result = _result(specs[i], benches[i])
+            forget(all_wanted, i)
+            yield result
 
 
 def run(cell: Cell, tools: Tools) -> Result:
