@@ -7,6 +7,8 @@ import torch
 
 from iclgd.small import optimum
 from iclgd.small.identities import duality
+from iclgd.small.identities import fast as fast_identities
+from iclgd.small.identities import optimum as optimum_identities
 from iclgd.small.identities.drawn import problem, source, whole
 from iclgd.small.known import IDENTITIES
 from iclgd.tasks.laws import Inputs, LinearMap
@@ -83,6 +85,44 @@ def test_reversed_examples_of_sgd_give_another_answer_by_as_much_as_the_identity
         answers.append(query @ w.T)
     expected = float((answers[1] - answers[0]).abs().max() / max(1.0, float(answers[0].abs().max())))
     assert duality.sgd_is_attention(5)["order"] == pytest.approx(expected)
+
+
+def test_the_best_matrix_for_unequal_inputs_has_eigenvalues_as_far_apart_as_its_closed_form():
+    """[(1 + 1/N) Σ + (tr Σ / N) I]⁻¹ with Σ = diag(1, 1, ¼, 1/16, 1) and N = 20."""
+    rest = (1 + 1 + 1 / 4 + 1 / 16 + 1) / 20
+    assert IDENTITIES["best-matrix"](0)["not a rate"] == pytest.approx((1.05 + rest) / (1.05 / 16 + rest))
+
+
+def test_steps_to_a_millionth_are_those_of_the_worst_directions_rate():
+    """GD at its best rate leaves (κ − 1)/(κ + 1) a step; Newton's iteration (1 − 1/κ²)^(2^k), from αI (1 − 1/κ)^(2^k)
+    after k."""
+    wanted = {}
+    for condition in (100, 1000):
+        miss = math.log(1e-6)
+        wanted[condition] = (
+            math.ceil(miss / math.log((condition - 1) / (condition + 1))),
+            math.ceil(math.log2(miss / math.log1p(-1 / condition**2))),
+            math.ceil(math.log2(miss / math.log1p(-1 / condition))),
+        )
+        assert optimum_identities._steps_to(1e-6, float(condition)) == wanted[condition]
+    found = IDENTITIES["newton-is-gd-doubled"](0)
+    assert found["grows"] == wanted[1000][0] / wanted[100][0]
+    assert found["adds"] == wanted[1000][1] - wanted[100][1]
+    assert found["adds, from I"] == wanted[1000][2] - wanted[100][2]
+
+
+def test_linear_attention_on_the_values_themselves_is_off_by_what_the_signals_take_away():
+    """Test-time training by hand: v − W k of a mini-batch with the W that it began with."""
+    keys, values, queries, gates = fast_identities._drawn(2)
+    start, rates = gates["start"], gates["rate"][:, None]
+    signals = torch.zeros_like(values)
+    for t in range(0, len(keys), 4):
+        w = start + signals.T @ keys
+        signals[t : t + 4] = rates[t : t + 4] * (values[t : t + 4] - keys[t : t + 4] @ w.T)
+    asked = queries @ keys.T
+    trained, plain = (queries @ start.T + asked @ given for given in (signals, rates * values))
+    found = IDENTITIES["learning-is-linear-attention"](2)["own values"]
+    assert found == pytest.approx(float((plain - trained).norm() / trained.norm()))
 
 
 def test_a_drawn_problem_has_inputs_in_a_box_sizes_in_their_ranges_and_a_rate_below_what_diverges():
