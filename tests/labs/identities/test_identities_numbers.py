@@ -93,22 +93,27 @@ def test_the_best_matrix_for_unequal_inputs_has_eigenvalues_as_far_apart_as_its_
     assert IDENTITIES["best-matrix"](0)["not a rate"] == pytest.approx((1.05 + rest) / (1.05 / 16 + rest))
 
 
-def test_steps_to_a_millionth_are_those_of_the_worst_directions_rate():
+@pytest.mark.usefixtures("without_shape_checks")
+def test_steps_to_a_millionth_are_those_of_the_worst_directions_rate(monkeypatch):
     """GD at its best rate leaves (κ − 1)/(κ + 1) a step; Newton's iteration (1 − 1/κ²)^(2^k), from αI (1 − 1/κ)^(2^k)
     after k."""
-    wanted = {}
-    for condition in (100, 1000):
-        miss = math.log(1e-6)
-        wanted[condition] = (
+    counted, own, miss = [], optimum_identities._steps_to, math.log(1e-6)
+    monkeypatch.setattr(optimum_identities, "_steps_to", lambda *given: counted.append(own(*given)) or counted[-1])
+    found = IDENTITIES["newton-is-gd-doubled"](0)
+    few, many = (
+        (
             math.ceil(miss / math.log((condition - 1) / (condition + 1))),
             math.ceil(math.log2(miss / math.log1p(-1 / condition**2))),
             math.ceil(math.log2(miss / math.log1p(-1 / condition))),
         )
-        assert optimum_identities._steps_to(1e-6, float(condition)) == wanted[condition]
-    found = IDENTITIES["newton-is-gd-doubled"](0)
-    assert found["grows"] == wanted[1000][0] / wanted[100][0]
-    assert found["adds"] == wanted[1000][1] - wanted[100][1]
-    assert found["adds, from I"] == wanted[1000][2] - wanted[100][2]
+        for condition in (100, 1000)
+    )
+    assert counted == [few, many]
+    assert [found[name] for name in ("grows", "adds", "adds, from I")] == [
+        many[0] / few[0],
+        many[1] - few[1],
+        many[2] - few[2],
+    ]
 
 
 def test_linear_attention_on_the_values_themselves_is_off_by_what_the_signals_take_away():

@@ -24,6 +24,7 @@ EQUATIONS = [
 ]
 
 
+@pytest.mark.usefixtures("without_shape_checks")
 @pytest.mark.parametrize("name", EQUATIONS)
 def test_no_equation_holds_because_both_of_its_sides_are_nothing(monkeypatch, name):
     sizes = []
