@@ -46,7 +46,7 @@ IDENTITIES = (
     "small/identities",
 )
 # of the report's tests: one in a browser takes as long as all of these
-WITHOUT_A_BROWSER = ("charts", "colours", "figures", "numbers", "page", "terminal", "written")
+NO_BROWSER = ("charts", "colours", "columns", "figures", "found", "numbers", "pace", "page", "terminal", "written")
 # package: the tests that are about it
 PACKAGES = {
     "metrics": (
@@ -69,7 +69,7 @@ PACKAGES = {
     "labs/exits": ("labs/exits", OPTIONS),
     "labs/identities": ("labs/identities", OPTIONS),
     "identities": ("labs/identities", "labs/dual/test_dual_identities.py", "claims/test_seconds.py"),
-    "report": (*(f"report/test_{name}.py" for name in WITHOUT_A_BROWSER), "test_study.py"),
+    "report": (*(f"report/test_{name}.py" for name in NO_BROWSER), "test_study.py"),
     "store": ("store", "test_running.py"),
 }
 

@@ -35,9 +35,10 @@ def test_what_a_changed_number_was_and_is_is_said():
     assert changed(row(1.0, name="sst2"), record_of(row(1.0)), True) == "sst2 is not in the verdict kept"
 
 
-def test_of_an_identity_only_the_verdict_counts():
-    residual = AtMost(1e-12, each=True)
+def test_of_rounding_errors_only_the_verdict_counts_and_of_an_identitys_other_numbers_the_size():
+    residual, ratio = AtMost(1e-12, each=True), AtMost(1.0, each=True)
     assert changed(row(9e-16, expect=residual), record_of(row(1e-16, expect=residual)), True) == ""
+    assert changed(row(5.6, expect=ratio), record_of(row(8.3, expect=ratio)), True).startswith("it was 8.3 and is 5.6")
     other = changed(row(1.0, expect=residual, verdict="fails"), record_of(row(1e-16, expect=residual)))
     assert other == "the verdict kept is holds, this run says fails"
 

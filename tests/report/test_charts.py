@@ -4,7 +4,10 @@ import base64
 
 import numpy as np
 
+from charted import charted
+from iclgd.report.bars import bars
 from iclgd.report.charts import NULL, OWN, Looks, Series, packed, picture, plain, small
+from iclgd.report.maps import maps
 from iclgd.report.numbers import Number
 from iclgd.report.page import Table
 
@@ -56,7 +59,7 @@ def test_labels_are_codes_of_names_and_one_that_is_not_there_is_empty():
     assert found["names"] == {"a": ["x", "z"], "b": ["y", ""]}
     assert found["codes"] == {"a": [0, 1], "b": [0, 1]}
     assert found["values"] == [1.0, 2.0, 3.0, 4.0]
-    assert found["limited"] == []
+    assert (found["limited"], found["low"], found["high"]) == ([], [], [])
 
 
 def test_packed_numbers_come_back_to_half_a_step():
@@ -72,6 +75,27 @@ def test_many_codes_take_a_byte_each_and_two_where_one_is_not_enough():
     assert small([3, 1]) == [3, 1]
     assert list(base64.b64decode(small([7] * 5000))) == [7] * 5000
     assert np.frombuffer(base64.b64decode(small([300] * 5000)), "<u2").tolist() == [300] * 5000
+
+
+def test_a_map_has_its_rows_from_0_on_and_logarithms_only_where_they_are_asked_for():
+    panels = {"one": np.array([[1.0, 2.0, 3.0], [4.0, np.nan, 6.0]]), "two": np.array([[0.0, -1.0, 1e-7]])}
+    shown = maps(panels, [1, 2, 5], "demonstration", "layer", "about")
+    assert shown.data["points"] == [1, 2, 5]
+    found = charted(shown, "panel", "name")
+    assert found.pop(("one", "1"))[::2] == [4.0, 6.0]
+    assert found == {("one", "0"): [1.0, 2.0, 3.0], ("two", "0"): [0.0, -1.0, 0.0]}
+    assert shown.data["values"][4:] == [None, 6.0, 0.0, -1.0, 1e-7]
+    assert (shown.data["x"], shown.data["y"], shown.data["log"]) == ("demonstration", "layer", [])
+    assert maps(panels, [1, 2, 5], "x", "y", "about", log=True).data["log"] == ["one", "two"]
+    assert [path.name for path in shown.scripts][-2:] == ["heat.js", "maps.js"]
+
+
+def test_bars_are_counts_by_row_and_part():
+    shown = bars({"gd": {"alike": 3, "apart": 1}, "icl": {"apart": 4}}, "studies", "about", {"name": "study"})
+    assert charted(shown, "name", "part") == {("gd", "alike"): [3], ("gd", "apart"): [1], ("icl", "apart"): [4]}
+    assert (shown.data["x"], shown.data["colour"], shown.data["presses"]) == ("studies", "part", {"name": "study"})
+    assert bars({"gd": {"alike": 3}}, "", "about").data["presses"] is None
+    assert shown.scripts[-1].name == "bars.js"
 
 
 def test_the_column_that_is_shown_first_can_be_named_and_a_learner_has_its_colour():

@@ -72,6 +72,7 @@ def test_matrices_keep_four_digits_of_their_largest_entry():
     assert rounded(np.array([[123.456789, 0.00001]])) == [[123.46, 0.0]]
     assert rounded(np.array([[0.00123456, -0.0009]])) == [[0.0012346, -0.0009]]
     assert rounded(np.zeros((1, 2))) == [[0.0, 0.0]]
+    assert rounded(np.array([[1234567.4, -3.6]])) == [[1234567.0, -4.0]]  # before the point none is left out
     data = wipe(lambda: {"qk": {"one": np.eye(2), "other": -np.eye(2)}}, [("x", 1), ("y", 1)], "about").data
     assert data == {
         "pictures": {"qk": {"one": [[1, 0], [0, 1]], "other": [[-1, 0], [0, -1]]}},

@@ -81,6 +81,10 @@ def test_labs_are_told_apart_and_a_lab_without_verdicts_is_passed_over():
     labs = {"a": "compare", "b": "causal", "c": "dual bound"}
     assert said_by_labs(studies, labs) == (f"compare: in a {NOT} (cosine .100). causal: in b {NOT} (share .200).")
     assert said_by_labs({"c": studies["c"]}, {"c": "dual bound"}) == ""
+    alone = {"a": studies["a"], "d": page(0.3)}
+    assert said_by_labs(alone, dict.fromkeys(alone, "compare")) == together(alone)  # of one lab it goes without saying
+    two = said_by_labs({"a": studies["a"], "b": studies["b"]}, labs)
+    assert two == said_by_labs(studies, labs)
 
 
 def test_the_picture_has_every_number_that_two_studies_share_what_answers_rest_on_first():

@@ -10,7 +10,7 @@ from iclgd.report.pace import Guess, Pace, Paces
 
 def told(times: list[float], total: int, tick: float = 0.5) -> list[tuple[float, float]]:
     """What is said, twice a second, while cells are done at these times: (now, seconds left)."""
-    pace, left, found, now = Pace(0.0), sorted(times), [], 0.0
+    pace, left, found, now = Pace(), sorted(times), [], 0.0
     while left:
         now += tick
         while left and left[0] <= now:
@@ -41,7 +41,7 @@ def test_the_end_that_is_foretold_moves_little_while_groups_of_cells_are_done_at
 
 
 def test_between_bursts_it_is_counted_down_and_a_late_burst_keeps_what_comes_after_it():
-    pace = Pace(0.0)
+    pace = Pace()
     for _ in range(5):
         pace.done(20.0)
     assert pace.left(20.1, 20) is None  # more of them may be on their way
@@ -55,7 +55,7 @@ def test_between_bursts_it_is_counted_down_and_a_late_burst_keeps_what_comes_aft
 
 
 def test_cells_one_by_one_are_judged_within_a_twentieth_of_the_time_they_took():
-    pace = Pace(0.0)
+    pace = Pace()
     for second in range(1, 101):
         pace.done(float(second))
     before = pace.left(100.0, 300)
@@ -66,8 +66,16 @@ def test_cells_one_by_one_are_judged_within_a_twentieth_of_the_time_they_took():
     assert pace.left(116.0, 300) == pytest.approx(110 / 200 * 100 - 6)
 
 
+def test_cells_that_come_within_a_second_of_the_first_are_one_burst_however_early():
+    pace = Pace()
+    for now in (0.5, 1.0, 1.4):
+        pace.done(now)
+    assert pace.left(1.45, 9) is None
+    assert pace.left(1.6, 9) == pytest.approx(1.4 / 3 * 6 - 0.2)
+
+
 def test_nothing_is_known_before_a_cell_is_done():
-    assert Pace(0.0).left(100.0, 5) is None
+    assert Pace().left(100.0, 5) is None
 
 
 # unlike cells

@@ -105,6 +105,13 @@ def test_without_a_picture_of_its_own_a_page_shows_the_first_brief_table_that_ha
     assert shown.count("Dots with 95% intervals") == 1
 
 
+def test_a_table_of_more_than_thirty_rows_is_folded_unless_it_stands_first():
+    tables = {count: Table(["", "n"], [[f"row {i}", "1"] for i in range(count)]) for count in (40, 30, 31)}
+    text = Page("t", "s", "", [Section(str(count), table=table) for count, table in tables.items()]).html()
+    assert re.findall(r'<details class="long"><summary>(.*?)</summary>', text) == ["31 rows"]
+    assert text.count("row 29<") == 3
+
+
 def test_no_text_ends_the_script_that_it_is_data_of():
     found = embedded({"a": ["</script><script>x</script>", "\u2028&\u202e", float("nan"), 0.5]})
     assert not set("<>&\u2028\u202e") & set(found)
@@ -172,6 +179,7 @@ def test_the_terminal_shows_the_answer_and_brief_sections_and_all_of_it_if_asked
     table = Table(["a"], [["1"]])
     page = Page("t", "what", "The answer.", [Section("Brief", "How.", table, brief=True), Section("Long", "", table)])
     assert page.text() == "what\n\nThe answer.\n\nBrief\n\na\n1"
+    assert Page("t", "what", "", page.sections[::-1]).text() == "what\n\nBrief\n\na\n1"
     assert "Long" in page.text(full=True)
     assert "How." in page.text(full=True)
     assert max(map(len, Page("t", "s", "word " * 50, []).text(width=60).splitlines())) <= 60

@@ -16,7 +16,6 @@ import iclgd
 from iclgd.report import terminal
 from iclgd.report.numbers import Number, Size, counted, number
 from iclgd.report.pace import Guess
-from iclgd.report.page import Table
 from iclgd.report.terminal import CellProgress, cell_progress, duration, say, working
 
 DRAWN = """
@@ -63,11 +62,6 @@ def drawn(terminal: bool) -> tuple[str, bytes]:
     os.close(ours)
     assert process.returncode == 0
     return out, seen
-
-
-def test_a_name_that_is_wrapped_stays_as_far_in_as_it_was():
-    table = Table(["", "value"], [["gd", "x" * 30], ["  a model with weights that were never trained", "x" * 30]])
-    assert table.text(60).splitlines()[2:] == [f"  a model with weights that  {'x' * 30}", "  were never trained"]
 
 
 def test_progress_is_drawn_on_a_terminal_and_goes_on_while_a_library_is_kept_quiet():
@@ -175,37 +169,6 @@ def test_things_are_counted_in_words():
     assert [counted(1, "seed"), counted(3, "seed"), counted(2000, "query")] == ["1 seed", "3 seeds", "2,000 queries"]
 
 
-def test_columns_are_as_wide_as_they_need_to_be():
-    shown = Table(["a", "bb"], [["long cell", "1"], ["x", "22"]]).text()
-    assert shown == "a          bb\nlong cell  1\nx          22"
-    assert Table(["", ""], [["x", "1"]]).text() == "x  1"
-
-
-def test_a_table_that_is_too_wide_goes_on_below_behind_its_first_column():
-    shown = Table(["who", "one", "two", "three"], [["gd", "111111", "222222", "333333"]]).text(20)
-    assert shown == "who  one     two\ngd   111111  222222\n\nwho  three\ngd   333333"
-
-
-def test_prose_is_wrapped_in_its_column_before_columns_are_moved():
-    prose = "what it is, in more words than there is room for beside the name"
-    shown = Table(["name", "what it is"], [["gd", prose], ["lcgd", "short"]]).text(40)
-    assert max(map(len, shown.splitlines())) <= 40
-    assert " ".join(shown.split()) == f"name what it is gd {prose} lcgd short"
-
-
-def test_two_columns_of_prose_are_both_wrapped_where_neither_fits():
-    words = "words that go on and on beside each other " * 3
-    shown = Table(["", ""], [[words.strip(), words.strip()], ["x", "y"]]).text(80)
-    assert max(map(len, shown.splitlines())) <= 80
-    assert shown.split().count("other") == 6
-
-
-def test_a_text_that_cannot_be_wrapped_moves_columns_below():
-    shown = Table(["", "expression", "n"], [["tomita", "0" * 40, "three words here"]]).text(60)
-    assert max(map(len, shown.splitlines())) <= 60
-    assert "0" * 40 in shown
-
-
 def test_progress_has_cells_done_running_failed_and_left_and_what_is_done_now():
     progress = CellProgress()
     assert progress.line() == "starting"
@@ -236,6 +199,20 @@ def test_cells_that_are_begun_after_others_are_counted_with_them():
     progress.start(2)
     progress.begun("b", "second")
     assert progress.line().startswith("1 of 3 cells · 1 running")
+
+
+def test_time_passes_from_the_first_start_on_and_a_later_one_does_not_begin_anew(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("iclgd.report.terminal.time.monotonic", lambda: clock[0])
+    progress = CellProgress()
+    clock[0] = 500.0  # weights were read
+    progress.start(1, expected=1200.0)
+    clock[0] = 800.0
+    assert progress.line() == "0 of 1 cell · about 15 min left · starting"
+    progress.done("a")
+    progress.start(2, expected=1200.0)  # those of another part
+    clock[0] = 830.0
+    assert progress.line() == "1 of 3 cells · about 10 min left · starting"  # 300 s each, since the first took that
 
 
 def test_the_time_left_comes_from_the_pace_of_this_run_and_before_that_from_an_estimate(monkeypatch):

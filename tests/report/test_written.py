@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from iclgd.report import charts, explorer, terminal
+from iclgd.report import explorer, terminal
 from iclgd.report.charts import Looks, Series, packed, picture, plain, small
 from iclgd.report.explorer import Episode, block
 from iclgd.report.html import anchors, attachment, defined, image, used
@@ -32,6 +32,7 @@ def test_what_was_run_has_the_range_of_demonstrations_and_queries_where_episodes
         == "m · b, c · k = 6 to 8 · 5 orders · 2 seeds × 56 to 64 queries · float32"
     )
     assert what(spec, [8], [1], query="held-out query").endswith("2 seeds × 1 held-out query · float32")
+    assert what(spec, [8], [2000, 2000]).endswith("2 seeds × 2,000 queries · float32")
 
 
 # the terminal
@@ -98,9 +99,10 @@ def test_a_pipe_has_no_window_unless_columns_are_named(monkeypatch):
 
 
 def test_numbers_and_codes_are_written_out_up_to_a_count_and_packed_beyond_it():
-    assert packed(np.zeros(charts.FEW)) == [0.0] * charts.FEW
-    assert small([1] * charts.FEW) == [1] * charts.FEW
-    assert isinstance(small([1] * (charts.FEW + 1)), str)
+    assert packed(np.zeros(4096)) == [0.0] * 4096
+    assert small([1] * 4096) == [1] * 4096
+    assert set(packed(np.zeros(4097))) == {"low", "high", "steps", "codes"}
+    assert isinstance(small([1] * 4097), str)
     assert len(base64.b64decode(small([255] * 5000))) == 5000
     assert len(base64.b64decode(small([256] * 5000))) == 10000
 

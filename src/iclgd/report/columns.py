@@ -35,7 +35,7 @@ def _fitted(lines: Lines, width: int) -> Lines:
         longest = max(range(len(wide)), key=wide.__getitem__)
         share = (width - GAP * (len(wide) - 1)) // len(wide)
         room = max(NARROW, share, wide[longest] - (_total(wide) - width))
-        if _total(wide) > width and room < wide[longest]:
+        if _total(wide) > width:
             lines = list(_wrapped(lines, longest, room))
     return lines
 

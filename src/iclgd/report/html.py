@@ -25,7 +25,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 WORDS = TEMPLATES / "words.yaml"
 CORE = tuple(WEB / name for name in ("core.js", "save.js", "tables.js"))
 STYLE, PLOT_STYLE, START = WEB / "page.css", WEB / "plot.css", WEB / "start.js"
-MANY = 30  # rows of a table, from which on it is folded unless it is the first
+MANY = 30  # rows of a table; one that has more is folded, unless it stands first
 TAKEN = ("main", "contents", "glossary", "sources", "repeat", "tip")  # places of the page's own
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src {styles}; img-src data: blob:; base-uri 'none'; "

@@ -11,13 +11,13 @@ SHARE = 0.05  # or within a twentieth of the time so far
 class Pace:
     """Seconds a cell, judged between bursts: while cells come in, what was said before them is counted down.
 
-    Of cells that were expected to take so many seconds: seconds for each of these. A burst ends by itself after a
-    while, so cells that come one by one, however fast, are judged too.
+    The clock begins at 0. Of cells that were expected to take so many seconds: seconds for each of these. A burst ends
+    by itself after a while, so cells that come one by one, however fast, are judged too.
     """
 
-    def __init__(self, begun: float):
-        self._begun, self._count = begun, 0.0
-        self._first = self._last = begun  # of the burst that is not over yet
+    def __init__(self) -> None:
+        self._count = 0.0
+        self._first = self._last = 0.0  # of the burst that is not over yet
         self._before = 0.0  # cells that were done before it
         self._judged: tuple[float, float, float] | None = None  # the end of the last burst, cells by then, those in it
 
@@ -34,12 +34,12 @@ class Pace:
         if self._judged is None:
             return None
         end, count, burst = self._judged
-        pace = (end - self._begun) / count
+        pace = end / count
         least = pace * max(0.0, total - self._count - burst)  # a burst that is late is about to be over
         return max(pace * (total - count) - (now - end), least)
 
     def _judge(self, now: float) -> None:
-        over = now - self._first > max(MOMENT, SHARE * (self._first - self._begun))
+        over = now - self._first > max(MOMENT, SHARE * self._first)
         if over and self._count > self._before:
             self._judged = (self._last, self._count, self._count - self._before)
             self._before = self._count
@@ -68,7 +68,7 @@ class _Kind:
     """Cells that are like each other. Their clock goes on while such cells are at work."""
 
     def __init__(self) -> None:
-        self.pace, self.clock, self.took = Pace(0.0), 0.0, 0.0  # ``took``: what the clock said when one was last done
+        self.pace, self.clock, self.took = Pace(), 0.0, 0.0  # ``took``: what the clock said when one was last done
         self.total = self.over = 0.0  # cells, by their weights
         self.expected: float | None = None  # seconds of all
 

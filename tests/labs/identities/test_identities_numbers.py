@@ -7,6 +7,8 @@ import torch
 
 from iclgd.small import optimum
 from iclgd.small.identities import duality
+from iclgd.small.identities import fast as fast_identities
+from iclgd.small.identities import optimum as optimum_identities
 from iclgd.small.identities.drawn import problem, source, whole
 from iclgd.small.known import IDENTITIES
 from iclgd.tasks.laws import Inputs, LinearMap
@@ -83,6 +85,49 @@ def test_reversed_examples_of_sgd_give_another_answer_by_as_much_as_the_identity
         answers.append(query @ w.T)
     expected = float((answers[1] - answers[0]).abs().max() / max(1.0, float(answers[0].abs().max())))
     assert duality.sgd_is_attention(5)["order"] == pytest.approx(expected)
+
+
+def test_the_best_matrix_for_unequal_inputs_has_eigenvalues_as_far_apart_as_its_closed_form():
+    """[(1 + 1/N) Σ + (tr Σ / N) I]⁻¹ with Σ = diag(1, 1, ¼, 1/16, 1) and N = 20."""
+    rest = (1 + 1 + 1 / 4 + 1 / 16 + 1) / 20
+    assert IDENTITIES["best-matrix"](0)["not a rate"] == pytest.approx((1.05 + rest) / (1.05 / 16 + rest))
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_steps_to_a_millionth_are_those_of_the_worst_directions_rate(monkeypatch):
+    """GD at its best rate leaves (κ − 1)/(κ + 1) a step; Newton's iteration (1 − 1/κ²)^(2^k), from αI (1 − 1/κ)^(2^k)
+    after k."""
+    counted, own, miss = [], optimum_identities._steps_to, math.log(1e-6)
+    monkeypatch.setattr(optimum_identities, "_steps_to", lambda *given: counted.append(own(*given)) or counted[-1])
+    found = IDENTITIES["newton-is-gd-doubled"](0)
+    few, many = (
+        (
+            math.ceil(miss / math.log((condition - 1) / (condition + 1))),
+            math.ceil(math.log2(miss / math.log1p(-1 / condition**2))),
+            math.ceil(math.log2(miss / math.log1p(-1 / condition))),
+        )
+        for condition in (100, 1000)
+    )
+    assert counted == [few, many]
+    assert [found[name] for name in ("grows", "adds", "adds, from I")] == [
+        many[0] / few[0],
+        many[1] - few[1],
+        many[2] - few[2],
+    ]
+
+
+def test_linear_attention_on_the_values_themselves_is_off_by_what_the_signals_take_away():
+    """Test-time training by hand: v − W k of a mini-batch with the W that it began with."""
+    keys, values, queries, gates = fast_identities._drawn(2)
+    start, rates = gates["start"], gates["rate"][:, None]
+    signals = torch.zeros_like(values)
+    for t in range(0, len(keys), 4):
+        w = start + signals.T @ keys
+        signals[t : t + 4] = rates[t : t + 4] * (values[t : t + 4] - keys[t : t + 4] @ w.T)
+    asked = queries @ keys.T
+    trained, plain = (queries @ start.T + asked @ given for given in (signals, rates * values))
+    found = IDENTITIES["learning-is-linear-attention"](2)["own values"]
+    assert found == pytest.approx(float((plain - trained).norm() / trained.norm()))
 
 
 def test_a_drawn_problem_has_inputs_in_a_box_sizes_in_their_ranges_and_a_rate_below_what_diverges():
