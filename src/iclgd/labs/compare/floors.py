@@ -30,6 +30,7 @@ NOTE = (
 )
 WIDER = "other precision"
 SURE = 0.01  # how well a number is to be known, where a sentence says up to which rate it is
+STORED = np.finfo(np.float32).epsneg / 2  # a cosine near 1 is kept in float32, and known no better than this
 FOUND = {name for name, *_ in OWN}  # cosines, all of those that have a floor; of others' metrics nobody knows that
 
 
@@ -64,15 +65,20 @@ def known_to(tables: Tables) -> str:
 
 
 def _up_to(tables: Tables, metric: str, kind: str, chosen: Sequence[Choice]) -> str:
-    """`for gd up to 0.0001 and not from 0.001 on`; a rate without a floor is none at which it is known."""
+    """`for gd up to 0.0001 and not from 0.001 on`; a rate without a floor is none at which it is known.
+
+    Where rounding does less at a faster rate, `not at 0.001`: training may end where all trajectories do.
+    """
     far = [rounding(tables, metric, choice.label) for choice in chosen]
     if not np.isfinite(far).any():
         return ""
     sure = len(list(takewhile(lambda one: one <= SURE, far)))
     if sure == len(far):
-        return f"for {kind} at all rates"
+        return f"for {kind} at every rate"
     rates = [f"{float(choice['rate']):g}" for choice in chosen]
     later = any(one <= SURE for one in far[sure:])
+    if not sure and not later:
+        return f"for {kind} at no rate"
     where = f"at {rates[sure]}" if later else f"from {rates[sure]} on"
     return f"for {kind} {f'up to {rates[sure - 1]} and ' if sure else ''}not {where}"
 
@@ -88,7 +94,7 @@ def _apart(tables: Tables, metric: str, learner: str) -> float:
     cosines = tables.comparison.values(tables.comparison.spec.task, tables.position, **labels)
     if not cosines.size:
         return float("nan")
-    return estimate(over_layers(np.sqrt(np.maximum(2 - 2 * cosines, 0)))).mean
+    return estimate(over_layers(np.sqrt(2 * (np.maximum(1 - cosines, 0) + STORED)))).mean
 
 
 def _again(tables: Tables, own: dict[str, str], learner: str, floors: Sequence[str]) -> list[Entry]:
