@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from planted_compare import likeness, planted
 
-from iclgd.labs.compare.equal import NOTE, Curves, _over_layers, at_equal_size, common_size
+from iclgd.labs.compare.equal import NOTE, Curves, at_equal_size, common_size, over_layers
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.page import page
 from iclgd.results import array
@@ -173,6 +173,6 @@ def test_a_draw_that_begins_beyond_a_stretch_is_not_counted_there():
 
 
 def test_a_mean_over_layers_is_over_those_that_are_known():
-    found = _over_layers(np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]]))
+    found = over_layers(np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]]))
     assert found[0] == 2
     assert np.isnan(found[1])

@@ -6,7 +6,9 @@ from planted_compare import planted
 from planted_tables import FIELDS, HALF, plant
 
 from iclgd.labs.compare.figures import draw_alpha, draw_gradients, draw_layers, drawings
+from iclgd.labs.compare.page import page
 from iclgd.labs.compare.sweeps import draw_rates, draw_sizes
+from iclgd.results import array
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +79,16 @@ def test_figures_are_those_that_there_are_numbers_for():
     assert list(drawings(bare)) == []
     two = planted(lambda cell, random: [], **{**FIELDS, "metrics": "accuracy", "learners": "gd"})
     assert list(drawings(two)) == ["rates"]
+
+
+def test_where_every_learner_diverged_what_is_drawn_has_no_gradients_and_the_page_comes_to_its_end():
+    """With a rate as 1e38: the gradient before it diverged is known, and nobody speaks of the learner."""
+
+    def lost(cell, random):
+        return [array(np.ones((2, 2)), "layer", "demo", quantity="gradient norm")] if "learner" in cell.labels else []
+
+    for rates in ("1e38", "1e37,1e38"):
+        gone = planted(lost, facts={"diverged": "the loss is not a finite number"}, **{**FIELDS, "rates": rates})
+        assert "gradients" not in drawings(gone)
+        assert all(draw().axes for draw in drawings(gone).values())
+        assert "Training diverged in some draws" in page(gone.study).answer

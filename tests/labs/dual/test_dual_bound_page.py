@@ -79,6 +79,11 @@ def test_tables_have_medians_by_split() -> None:
     assert own.plain()["rows"][0][3] == {"value": 40.0, "note": "log10", "text": "10^40.0"}
 
 
+def test_the_page_says_that_what_the_theorem_fixes_before_was_taken_after() -> None:
+    told = [section.text for section in page(study()).sections]
+    assert all("w, ρ and the best split are taken after the fact" in text for text in told)
+
+
 def test_heads_that_see_nothing_are_counted_and_left_out() -> None:
     nothing = {(split, name): [[1.0, np.nan], [1.0, np.nan]] for split in ("own", "best") for name in ("bound", "gap")}
     shown = page(study(values=nothing))

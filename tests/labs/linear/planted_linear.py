@@ -33,7 +33,7 @@ def planted(seed, spd=(0.1, 0.5), losses=(0.30, 0.29, 0.35, 0.5)):
             array(own, quantity="loss", learner=name),
             array(alike, "metric", coordinates=METRICS, quantity="likeness", learner=name),
             array(
-                [[0.01 + i + wobble, 1, 4.0], [0.5, 1, 3.0], [0.9, 1, 2.0]],
+                [[0.01 + 0.4 * i + wobble, 1, 4.0], [0.5, 1, 3.0], [0.9, 1, 2.0]],
                 "step",
                 "metric",
                 coordinates=STEPS | {"metric": Likeness._fields[:3]},

@@ -66,7 +66,7 @@ def test_training_is_charted_as_loss_and_as_likeness_to_every_learner_beside_the
     found = charted(chart, "panel", "name", seed="all seeds")
     assert found["loss, ½ squared error", "trained"] == [0.9, 0.6, 0.3]
     assert found["loss, ½ squared error", "ridge"] == [0.35] * 3
-    assert found["cosine of sensitivities", "ridge"] == [1.01, 0.5, 0.9]
+    assert found["cosine of sensitivities", "ridge"] == [0.41, 0.5, 0.9]
     assert found["distance of predictions", "ridge"] == [4, 3, 2]
     assert len(found) == 1 + 3 * 3
     assert charted(chart, "name", panel="cosine of sensitivities", seed="2")["gd ×1",] == [0.02, 0.5, 0.9]

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from planted_linear import SHIFTS, study
@@ -21,12 +22,20 @@ def entry(table, row, column):
 
 
 def near(number, value, spread=None, bounds=(0, math.inf)):
-    """The mean of value − .01, value, value + .01, and its interval."""
+    """The mean of value − .01, value, value + .01, and its interval; of a cosine Wilson's, as wide as its ends have it.
+
+    (c − m)² = half² (1 − c²) / (1 − m²) at both ends.
+    """
     assert number.value == pytest.approx(value)
     if spread is None:
         assert math.isnan(number.low)
     else:
         half = T3 * spread / 3**0.5
+        if bounds == (-1, 1):
+            assert -1 < number.low < value < number.high < 1
+            for end in (number.low, number.high):
+                assert (end - value) ** 2 == pytest.approx(half**2 * (1 - end**2) / (1 - value**2))
+            return
         assert number.low == pytest.approx(max(bounds[0], value - half))
         assert number.high == pytest.approx(min(bounds[1], value + half))
 
@@ -36,8 +45,24 @@ def test_the_answer_names_the_nearest_learner_its_interval_and_the_untrained_mod
     assert said.startswith(
         "The trained layer is nearest to gd ×1, of 3 learners: squared prediction distance .1 [.07516 .1248]"
     )
-    assert "cosine of sensitivities .99 [.9652 1] (before training .01 [-.01484 .03484])" in said
+    assert "cosine of sensitivities .99 [.9217 .9988] (before training .01 [-.01484 .03483])" in said
     assert "Its loss is not shown to differ from that of gd ×1 (.01 [-.01484 .03484])." in said
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 8])
+@pytest.mark.parametrize("middle, spread", [(0.99, 0.01), (0.9, 0.1), (0.0, 0.3)])
+def test_cosines_near_one_are_covered(middle, spread, seeds):
+    """Student's t cut off at 1 holds 88 to 90% of those at .99 and .9."""
+    share, size = (middle + 1) / 2, (1 - middle**2) / spread**2 - 1
+    drawn = 2 * np.random.default_rng(0).beta(share * size, (1 - share) * size, (3000, seeds)) - 1
+    found = [page.estimate(one, -1, 1) for one in drawn]
+    assert np.mean([one.low <= middle <= one.high for one in found]) >= 0.93 - 0.0175
+
+
+def test_a_seed_without_a_value_leaves_no_mean_and_no_interval():
+    for unknown in (math.nan, math.inf):
+        for bounds in ((0, math.inf), (-1, 1)):
+            assert str(page.estimate([0.5, unknown, 0.6], *bounds)) == "n/a"
 
 
 def test_a_learner_without_a_direction_has_no_cosine_in_the_answer():

@@ -124,7 +124,7 @@ def _pairs(tables: Tables, metric: str) -> Iterator[Pair]:
             continue
         values = np.stack([curves[name].at(size) for name in (first, second)])
         values = np.where(np.isfinite(values).all(0), values, np.nan)  # a layer counts where both know it
-        one, two = (_over_layers(part) for part in values)
+        one, two = (over_layers(part) for part in values)
         part = said_of(comparison, np.isfinite(one).any(-1).sum(1).tolist())
         means = [estimate(side).mean for side in (one, two)]
         apart = difference(one, two, _bounds(comparison, metric))
@@ -150,6 +150,6 @@ def _bounds(comparison: Comparison, metric: str) -> Bounds | None:
     return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
 
 
-def _over_layers(values: np.ndarray) -> np.ndarray:
+def over_layers(values: np.ndarray) -> np.ndarray:
     known = np.isfinite(values)
     return np.where(known.any(-1), np.where(known, values, 0).sum(-1) / np.maximum(known.sum(-1), 1), np.nan)

@@ -28,7 +28,7 @@ def drawings(comparison: Comparison) -> dict[str, Callable[[], Figure]]:
         found |= {f"layers-{where}": partial(draw_layers, comparison, where) for where in ("prompt", "label")}
     if comparison.spec.pairs:
         found["alpha"] = partial(draw_alpha, comparison)
-    if "gradient norm" in comparison.known("quantity"):
+    if gradient_norms(comparison):  # none of learners that diverged, each of them somewhere
         found["gradients"] = partial(draw_gradients, comparison)
     if len(comparison.spec.rates) > 1:
         if swept_metrics(comparison) or swept_answers(comparison):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from iclgd.labs.compare import absent, charts, equal, figures, sweep_charts
+from iclgd.labs.compare import absent, charts, equal, figures, floors, sweep_charts
 from iclgd.labs.compare.answer import answer, found
 from iclgd.labs.compare.evidence import Evidence
 from iclgd.labs.compare.explore import explored
@@ -148,6 +148,8 @@ def _tables(comparison: Comparison, position: str, brief: bool) -> Iterator[Sect
             yield Section(title, differences, tables.differences(spec.task, name))
     if (beside := equal.at_equal_size(tables)).rows:
         yield Section(f"{equal.TITLE}, {where}", equal.NOTE, beside)
+    if (again := floors.by_rate(tables)).rows:
+        yield Section(f"{floors.TITLE}, {where}", f"{floors.NOTE} {floors.known_to(tables)}".strip(), again)
     if spec.pairs:
         yield Section(f"Two finetuned learners, {where}", "α: SimAM_Δ between them.", tables.pairs(spec.task))
     if brief:

@@ -9,7 +9,8 @@ from iclgd.labs.linear import figures
 from iclgd.labs.linear.play import played
 from iclgd.labs.linear.spec import FAST, TrainSpec
 from iclgd.labs.linear.widgets import layers, shifts, training, weights
-from iclgd.metrics.statistics import half_width
+from iclgd.metrics import estimates
+from iclgd.metrics.estimates import COSINE
 from iclgd.report.charts import picture
 from iclgd.report.curves import TOLD
 from iclgd.report.found import Found
@@ -17,15 +18,21 @@ from iclgd.report.numbers import Size, counted
 from iclgd.report.page import Drawing, Entry, Page, Section, Table
 from iclgd.study import Study
 
-BOUNDS = {"cosine": (-1.0, 1.0)}  # every other number here is a loss or a distance, 0 or more
+BOUNDS = {"cosine": COSINE}  # every other number here is a loss or a distance, 0 or more
 NEAREST = 3  # how many learners a layer's row names
 
 
 def estimate(values: Sequence[float] | np.ndarray, low: float = 0.0, high: float = math.inf) -> Size:
-    """The mean over seeds with its 95% interval by Student's t, inside the quantity's bounds; one seed has none."""
-    values = [float(v) for v in values]
-    mean, half = sum(values) / len(values), half_width(values)
-    return Size(mean, *np.clip([mean - half, mean + half], low, high).tolist())  # nan stays nan
+    """The mean over seeds with its 95% interval by Student's t, inside the quantity's bounds; one seed has none.
+
+    Where both ends are known the spread shrinks towards them (`crossed.wilson`); merely cut off, intervals of a cosine
+    of .99 that varies by .01 would cover 88 to 90%: these cover 92 to 94. A seed without a value leaves none.
+    """
+    every = np.asarray(values, dtype=float)
+    if not np.isfinite(every).all():
+        return Size(float(every.mean()))
+    found = estimates.over_seeds(every, (low, high) if math.isfinite(low) and math.isfinite(high) else None)
+    return Size(found.mean, *np.clip([found.low, found.high], low, high).tolist())  # nan stays nan
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Size:
