@@ -4,7 +4,7 @@ import pytest
 
 from iclgd.errors import Refusal
 from iclgd.small import room
-from iclgd.small.room import check_room
+from iclgd.small.room import check_inputs, check_room, check_weights
 from iclgd.system import _limits, memory
 
 
@@ -13,6 +13,16 @@ def test_numbers_that_take_more_bytes_than_the_machine_has_are_refused(monkeypat
     check_room(1000, 11, 12)
     with pytest.raises(Refusal, match=r"1,001 episodes of 11 .*: lower `k`, `episodes` or `batch`\.$"):
         check_room(1001, 11, 12)
+
+
+def test_weights_and_covariances_that_no_memory_holds_are_refused(monkeypatch):
+    monkeypatch.setattr(room, "memory", lambda: 8 * 3 * 2 * 10**2)
+    check_weights(3, 2, 10)
+    with pytest.raises(Refusal, match=r"^weights of 4 × 2 heads on 10 numbers take .*: lower `layers`, `heads`, "):
+        check_weights(4, 2, 10)
+    check_inputs(24)
+    with pytest.raises(Refusal, match=r"^the covariance of 25 inputs takes .*: lower `dx`\.$"):
+        check_inputs(25)
 
 
 def test_where_nobody_knows_the_memory_nothing_is_refused(monkeypatch):
