@@ -62,6 +62,12 @@ def test_a_default_that_labs_understand_differently_is_told_for_the_parts_that_t
     assert grid(tmp_path, f"defaults: {{steps: 20}}\n{parts.replace('b: {', 'b: {grid: {steps: [5]}, ')}").notes == ()
 
 
+def test_draws_and_demonstrations_are_the_same_thing_in_every_lab(tmp_path):
+    labs = ("toy", "linear train", "linear depth", "identities", "languages run", "compare")
+    parts = "".join(f"- {{lab: {lab}}}\n  " for lab in labs)
+    assert grid(tmp_path, f"defaults: {{seeds: 2, k: 12}}\nparts:\n  {parts}").notes == ()
+
+
 def test_exclusions_leave_out_what_fits_them_as_numbers_or_as_texts(tmp_path):
     text = "parts: {a: {lab: toy, grid: {k: [1, 2], scale: [1e-3, 1]}, exclude: [{k: 2, scale: 0.001}]}}\n"
     assert [part.name for part in grid(tmp_path, text).parts] == ["a-k=1-scale=1e-3", "a-k=1-scale=1", "a-k=2-scale=1"]

@@ -35,6 +35,7 @@ FILE = "study.yaml"  # in a study's folder: the grid with every field said
 FILES = (FILE, RECORD, "index.html", "page.md")  # of a study's folder, beside those of its parts
 TOP = ("name", "about", "defaults", "parts")
 OWN = ("lab", "grid", "exclude")  # of a part, beside the fields of its lab's spec
+ONE_MEANING = ("seeds", "k")  # draws and demonstrations, of whatever the help of a lab says more
 MOST = 10_000  # parts
 LONGEST = 100  # characters of a part's name
 
@@ -215,7 +216,7 @@ class _Reader:
         """A sentence for each default that reaches fields of one name whose help is not the same."""
         for name, labs in self.reached.items():
             told = {lab: _help(lab, name) for lab in labs}
-            if len(set(told.values())) > 1:
+            if len(set(told.values())) > 1 and name not in ONE_MEANING:
                 each = [f'"{told[lab]}" in {", ".join(parts)} ({lab})' for lab, parts in labs.items()]
                 yield f'the default "{name}" has more than one meaning: {"; ".join(each)}.'
 
