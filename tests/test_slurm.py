@@ -22,7 +22,9 @@ STANDINS = {
     '  --nodes=*) nodes="${1#*=}";; esac; shift; done\n'
     'export SLURM_JOB_NUM_NODES="$nodes" SLURM_CPUS_PER_TASK=1 SLURM_JOB_NODELIST=nodes\n'
     'for task in $(seq "$first" "$last"); do SLURM_ARRAY_TASK_ID="$task" bash "$@" || exit $?; done\n',
-    "srun": 'while [[ "$1" == --* ]]; do shift; done\nexec "$@"\n',
+    # a step has the cores that it asks for itself: one, unless it says more
+    "srun": 'cores=none; while [[ "$1" == --* ]]; do [[ "$1" == --cpus-per-task=* ]] && cores="${1#*=}"; shift; done\n'
+    'echo "$cores" >> steps\nexec "$@"\n',
     "scontrol": "echo 127.0.0.1\necho other\n",
     "iclgd": f"exec {sys.executable} -c 'from iclgd.cli import main; main()' \"$@\"\n",
 }
@@ -66,6 +68,7 @@ def test_an_array_of_jobs_fills_one_store_and_the_whole_study_then_runs_nothing(
     out, err = job.communicate(timeout=120)
     assert job.returncode == 0, err
     assert out.count("The mean is") == 3
+    assert (place / "steps").read_text().split() == ["1"] * 3
     assert len(list((place / "cells").iterdir())) == 3
     study = iclgd.toy(seeds=3, store=place / "cells")
     assert study.fresh == 0
@@ -85,8 +88,17 @@ def test_the_ray_job_starts_a_head_and_workers_runs_the_study_and_ends_them(plac
         "ray start --address=127.0.0.1:6391 --num-cpus=1 --disable-usage-stats --block",
         "iclgd compare --task sst2 --engine ray --address 127.0.0.1:6391",
     }
+    assert (place / "steps").read_text().split() == ["1", "1"]
     with pytest.raises(ProcessLookupError):
         os.killpg(job.pid, 0)
+
+
+def test_a_head_that_does_not_start_ends_the_job_with_a_sentence(place):
+    stand_in(place, "ray", "exit 1\n")
+    job = submit(place, "--nodes=2", SLURM / "ray.sbatch", "compare")
+    _, err = job.communicate(timeout=60)
+    assert job.returncode == 1
+    assert err == "Ray does not start at 127.0.0.1:6391: set RAY_PORT if it is taken\n"
 
 
 def test_a_job_whose_time_is_up_tells_the_study_to_stop_and_waits_for_what_it_says(place):

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# what torch says of memory; the last two of tensors whose size is no number
+TOO_MUCH = ("out of memory", "allocate memory", "not enough memory", "multiplication overflow", "calculation overflow")
+
 
 class Refusal(Exception):
     """The request cannot be met as it stands.
@@ -36,7 +39,7 @@ def visible(text: str) -> str:
 def out_of_memory(error: BaseException) -> bool:
     """Whether numpy's, torch's or Python's memory ran out: on a GPU, on Linux and on Windows it is said differently."""
     known = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    said = re.search("out of memory|allocate memory|not enough memory", str(error))
+    said = re.search("|".join(TOO_MUCH), str(error))
     return known or (isinstance(error, RuntimeError) and said is not None)
 
 

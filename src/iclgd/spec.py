@@ -8,10 +8,21 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticKnownError
 
 from iclgd.complaints import complaint
 from iclgd.errors import Refusal
@@ -25,6 +36,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Part = TypeVar("Part", bound="Spec")
 
 
+MOST_DRAWS = 10_000
 WORDS = ("default", "none")  # in the place of names: the usual ones, or nothing
 
 
@@ -39,6 +51,17 @@ class Spec(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False, validate_default=True
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """`k: yes` is true to YAML, and pydantic would take it for 1."""
+        if isinstance(value, bool) and info.field_name:
+            annotation = cls.model_fields[info.field_name].annotation
+            kinds = {annotation, *get_args(annotation)}
+            if bool not in kinds and kinds & {int, float}:
+                raise PydanticKnownError("int_type" if int in kinds else "float_type")
+        return value
 
     def canonical(self) -> str:
         return canonical(self.model_dump(mode="json"))
@@ -141,6 +164,8 @@ def parts(value: Any) -> Any:
 def unique(values: Any) -> Any:
     """A list without its repeats; anything else as it is."""
     values = parts(values)
+    if isinstance(values, bool | dict):
+        return values
     values = [values] if isinstance(values, int | float) else values
     try:
         return tuple(dict.fromkeys(values))
@@ -153,8 +178,8 @@ def seeds(value: Any) -> Any:
     text = str(value).strip() if isinstance(value, int | str) else ""
     if text.isdigit():
         count = int(text)
-        if not 1 <= count <= 10_000:
-            raise ValueError(f"takes from 1 to 10000 draws, or a list such as 2,3,4, not {count}")
+        if not 1 <= count <= MOST_DRAWS:
+            raise ValueError(f"takes from 1 to {MOST_DRAWS} draws, or a list such as 2,3,4, not {count}")
         return tuple(range(count))
     return unique(value)
 

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -89,8 +91,30 @@ def peak_memory() -> int:
 
 
 def memory() -> int | None:
-    """Bytes of main memory that this machine has; None where the system does not say."""
+    """Bytes of main memory that this process may have: the machine's, or a container's; None where nobody says."""
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return None
+    return min([there, *_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))])
+
+
+def _limits(groups: Path, root: Path) -> Iterator[int]:
+    """What Linux's control groups (a container, a job of Slurm) leave this process: its own and all above it.
+
+    Version 2 has one tree, version 1 one of memory alone; within a container its own group is the root.
+    """
+    try:
+        lines = groups.read_text().splitlines()
+    except OSError:
+        return
+    for _, kinds, own in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        tree, file = (root / "memory", "memory.limit_in_bytes") if kinds else (root, "memory.max")
+        here = tree / own.lstrip("/")
+        for folder in (here, *here.parents):
+            with suppress(OSError, ValueError):  # not there, or `max`
+                yield int((folder / file).read_text())
+            if folder == tree:
+                break

@@ -206,3 +206,17 @@ def test_what_the_arguments_alone_show_to_be_wrong_is_refused_before_torch_is_im
 def test_a_field_that_is_unknown_is_named_before_one_that_does_not_fit():
     with pytest.raises(Refusal, match='there is no field "kk"'):
         CompareSpec.of({"kk": 3, "queries": 0})
+
+
+@pytest.mark.parametrize("stops, found, status", [("1", "", 130), ("9", "looked through", 0)])
+def test_a_command_that_was_told_to_stop_does_not_look_for_garbage_before_it_ends(place, stops, found, status):
+    code = (
+        "import atexit, sys, toy\nfrom iclgd.cli import main\natexit.register(lambda: print('cleared up'))\n"
+        "class Looked:\n    def __del__(self): print('looked through')\n"
+        "one = Looked()\none.me = one\nsys.argv = ['iclgd', 'toy', '--quiet', '--seeds', '2', '--out', 'o']\n"
+        "main()"
+    )
+    done = other_process(code, TOY_STOPS_AT=stops)
+    assert done.returncode == status, done.stderr
+    assert ("looked through" in done.stdout) == bool(found)
+    assert "cleared up" in done.stdout

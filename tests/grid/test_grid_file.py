@@ -62,6 +62,12 @@ def test_a_default_that_labs_understand_differently_is_told_for_the_parts_that_t
     assert grid(tmp_path, f"defaults: {{steps: 20}}\n{parts.replace('b: {', 'b: {grid: {steps: [5]}, ')}").notes == ()
 
 
+def test_draws_and_demonstrations_are_the_same_thing_in_every_lab(tmp_path):
+    labs = ("toy", "linear train", "linear depth", "identities", "languages run", "compare")
+    parts = "".join(f"- {{lab: {lab}}}\n  " for lab in labs)
+    assert grid(tmp_path, f"defaults: {{seeds: 2, k: 12}}\nparts:\n  {parts}").notes == ()
+
+
 def test_exclusions_leave_out_what_fits_them_as_numbers_or_as_texts(tmp_path):
     text = "parts: {a: {lab: toy, grid: {k: [1, 2], scale: [1e-3, 1]}, exclude: [{k: 2, scale: 0.001}]}}\n"
     assert [part.name for part in grid(tmp_path, text).parts] == ["a-k=1-scale=1e-3", "a-k=1-scale=1", "a-k=2-scale=1"]
@@ -94,6 +100,16 @@ def test_the_file_written_with_every_field_is_the_same_study(tmp_path):
             "line 5: this exclusion excludes nothing: leave it out.",
         ),
         ("parts:\n  a:\n    lab: toy\n    k: 9\n    exclude: [{k: 9}]\n", "line 5: every combination of the grid is"),
+        ("parts:\n  a:\n    lab: toy\n    exclude: [{kk: 9}]\n", 'line 4: there is no field "kk".'),
+        ("parts:\n  a:\n    lab: toy\n    plugin: 5\n", 'line 4: "plugin" takes a list of Python files, not 5.'),
+        (
+            "defaults: {plugin: {x: 1}}\nparts:\n  a: {lab: toy}\n",
+            'line 1: "plugin" takes a list of Python files, not {',
+        ),
+        ("parts:\n  a: {lab: toy, k: yes}\n", 'line 2: "k" takes a whole number, not True.'),
+        ("parts:\n  a: {lab: toy, scale: on}\n", 'line 2: "scale" takes a finite number, not True.'),
+        ("parts:\n  a: {lab: toy, seeds: true}\n", 'line 2: "seeds" takes a list of values, not True.'),
+        ("parts:\n  a: {lab: toy, seeds: {1: 2}}\n", 'line 2: "seeds" takes a list of values, not {1: 2}.'),
         ("about: [1, 2]\nparts:\n  a: {lab: toy}\n", 'line 1: "about" takes a text, not [1, 2]: write it in quotes.'),
         ("about: {x: 1}\nparts:\n  a: {lab: toy}\n", 'line 1: "about" takes a text, not {'),
         ("parts:\n  a: {lab: toy}\n  yes: {lab: toy, k: 1}\n", "line 3: YAML reads the name of this part as True, no"),
@@ -157,15 +173,83 @@ def test_the_schema_takes_what_is_a_study(checker, text):
     assert [error.message for error in checker.iter_errors(yaml.safe_load(text))] == []
 
 
+FIELDS = {  # of a lab → values that are its, and values that are not
+    "toy": {
+        "k": ([1, "3", " 4 ", 3.0, "1_0"], [0, 101, -1, 2.5, "abc", "", "1e-3", "nan", None, [], [1], {}, True]),
+        "scale": ([1e-3, "1e-3", 2, ".5", "2."], [0, -1, "abc", "", "nan", None, [1.0], {}, False]),
+        "seeds": (
+            [1, 10_000, "3", "1,2", "5,", [0], ["1", 2]],
+            [0, 10_001, -1, 2.5, "a", "", [], [-1], ["a"], {}, True],
+        ),
+        "loud": ([True, False, "yes", "Off", 0, 1, "t"], ["", "loud", 2, None, [], {}]),
+        "plugin": ([[]], [5, True, None, {}, [1]]),
+    },
+    "linear train": {
+        "law": (["uniform"], ["", "uniforms", 1, []]),
+        "covariance": ([[], 1, 0.5, "1", "1.5", ["1"], ""], ["a", {}, True]),
+        "learners": (["gd", "gd,ridge", ["gd"]], [[1]]),
+    },
+    "compare": {
+        "init": (["random", "random, trained", ["random"]], ["", "randoms", [], ["x"], 1, None]),
+        "learners": (["gd", ["gd", {"name": "lcgd"}], {"name": "gd", "rate": 0.1}], [1, [1], {}, None, True]),
+        "rates": ([0.1, "1e-3,.1", [0.1, "1e-3"]], ["a", [-1], ["a"], {}, True]),
+        "data": (["/tmp", None], [1, []]),
+    },
+}
+VARIANTS = [
+    (lab, name, value, ok, place)
+    for lab, fields in FIELDS.items()
+    for name, (good, bad) in fields.items()
+    for ok, values in ((True, good), (False, bad))
+    for value in values
+    for place in ("part", "grid", "defaults")
+    if (name, place) != ("k", "defaults")  # a default fits any lab's field of its name: those of others are larger
+]
+
+
+@pytest.mark.parametrize("lab, name, value, ok, place", VARIANTS, ids=str)
+def test_schema_and_reader_take_the_same_values(checker, tmp_path, lab, name, value, ok, place):
+    part = {"lab": lab, **{"part": {name: value}, "grid": {"grid": {name: [value]}}, "defaults": {}}[place]}
+    data = {**({"defaults": {name: value}} if place == "defaults" else {}), "parts": {"a": part}}
+    assert checker.is_valid(data) == ok
+    text = yaml.safe_dump(data)
+    if ok:
+        assert len(grid(tmp_path, text).parts) == 1
+    else:
+        with pytest.raises(Refusal):
+            grid(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name:\nabout:\ndefaults:\nparts: {a: {lab: toy, grid: , exclude: }}",
+        "name: größe+2.5\nparts: {a: {lab: toy, grid: {}, exclude: []}}",
+    ],
+)
+def test_the_schema_takes_names_with_nothing_behind_them_as_reading_does(checker, tmp_path, text):
+    assert checker.is_valid(yaml.safe_load(text))
+    assert len(grid(tmp_path, text).parts) == 1
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "parts: {a: {lab: toy, sclae: 3}}",
         "parts: {a: {lab: toys}}",
-        "parts: {a: {lab: toy, k: 0}}",
         "parts: {a: {lab: toy, grid: {k: 2}}}",
+        "parts: {a: {lab: toy, grid: {k: []}}}",
+        "parts: {a: {lab: toy, grid: {k: [1, 2]}, exclude: [{}]}}",
+        "parts: {a: {lab: toy, grid: {k: [1, 2]}, exclude: [{kk: 1}]}}",
         "part: {a: {lab: toy}}",
         "defaults: {kk: 1}\nparts: {a: {lab: toy}}",
+        "parts: {}",
+        "[]",
+        "parts: []",
+        *(
+            f"name: {name}\nparts: {{a: {{lab: toy}}}}"
+            for name in (".a", "a/b", "a b", "'a:b'", "'a[b'", "5", "x" * 101)
+        ),
     ],
 )
 def test_the_schema_refuses_what_reading_would(checker, tmp_path, text):

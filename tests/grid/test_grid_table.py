@@ -16,9 +16,10 @@ from scipy import stats
 
 import iclgd
 import toy
-from iclgd.grid.plan import PartPlan, Plan
-from iclgd.grid.table import Asked, Pivot
+from iclgd.grid.plan import PartPlan, Plan, find_plan
+from iclgd.grid.table import Asked, Pivot, latex
 from iclgd.lab import Cell
+from iclgd.report.page import Table
 from iclgd.results import Result, array
 from iclgd.spec import EpisodeSpec
 from iclgd.store.cells import Store
@@ -133,6 +134,25 @@ def test_every_form_has_the_same_numbers(capsys, done):
     assert found[0]["mean"] == pytest.approx(np.mean(wanted))
     asked(capsys, "csv", "--to", "t.csv")
     assert list(csv.DictReader((done / "t.csv").open())) == lines
+
+
+def test_a_label_with_any_line_break_is_one_place_of_a_csv_file(done, monkeypatch):
+    names = ["a\rb", "a\nb", 'a,"b"', "a\r\nb", "=1"]
+    pivot = Pivot(find_plan(done / "runs/mine"), Asked(["k"], ["scale"], value="value"))
+    monkeypatch.setattr(Pivot, "records", lambda _self: [{"name": name, "mean": 1.0} for name in names])
+    (done / "t.csv").write_bytes((pivot.written("csv") + "\n").encode())
+    with (done / "t.csv").open(newline="") as file:
+        assert [line["name"] for line in csv.DictReader(file)] == names
+
+
+def test_latex_takes_no_letter_of_a_label_for_its_own():
+    rows = [["a*(b|c)", "1"], ["[2]", "<3>"], ["*x", "a\nb"], ["  [y", "\x1b_"]]
+    assert latex(Table(["k", "v"], rows)).split("\n")[4:-2] == [
+        r"a*(b\textbar{}c) & 1 \\",
+        r"{}[2] & \textless{}3\textgreater{} \\",
+        r"{}*x & a b \\",
+        r"{}  [y & \textbackslash{}x1b\_ \\",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,10 @@ def test_markdown_breaks_no_table_and_holds_no_tag():
     assert Table(["a|b"], [["x\ny"]]).markdown() == "| a\\|b |\n| --- |\n| x y |"
 
 
+def test_a_language_is_no_emphasis_in_a_markdown_table():
+    assert Table(["in"], [["a*bc*"], ["`x`"]]).markdown() == "| in |\n| --- |\n| a\\*bc\\* |\n| \\`x\\` |"
+
+
 def test_json_has_numbers_as_numbers_and_null_for_what_is_undefined():
     page = Page("t", "s", "a", [Section("x", table=Table(["n"], [[Number(0.5, 0.25, 0.75)], [Number(float("nan"))]]))])
     found = json.loads(json.dumps(page.plain(), allow_nan=False))

@@ -71,11 +71,6 @@ def _safe(text: str) -> str:
     return text.replace("*", r"\*").replace("|", r"\|").replace("<", "&lt;").replace("_", r"\_")
 
 
-def _stars(text: str) -> str:
-    """The same in a table, which escapes the rest."""
-    return text.replace("*", r"\*")
-
-
 def anchor(name: str) -> str:
     return name.replace(".", "-").replace("_", "-").lower()
 
@@ -125,7 +120,7 @@ def table(home: str, paper: str = "") -> str:
     for claim in mine:
         line = of_kept(claim)
         measured = "not run" if line.judgement is None else value_of(line.judgement)
-        rows.append([_link(claim, home), claim.stands, _stars(str(claim.expect)), _stars(measured), MARKS[line.state]])
+        rows.append([_link(claim, home), claim.stands, str(claim.expect), measured, MARKS[line.state]])
     return f"\n{Table(['', 'stands', 'expected', 'measured', ''], rows).markdown()}\n"
 
 
@@ -137,7 +132,7 @@ def scorecard(home: str) -> str:
     for claim in asked:
         known = [kept(claim, model) for model in models]
         shown = ["not run" if one is None else f"{one['verdict']}: {value_of(judgement_of(one), 1)}" for one in known]
-        rows.append([_link(claim, home, claim.name), claim.stands, _stars(str(claim.expect)), *map(_stars, shown)])
+        rows.append([_link(claim, home, claim.name), claim.stands, str(claim.expect), *shown])
     return f"\n{Table(['', 'stands', 'expected', *models], rows).markdown()}\n"
 
 

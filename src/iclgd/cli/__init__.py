@@ -1,5 +1,6 @@
 """The command line. The labs' commands come from their specs; the others live in a module each."""
 
+import atexit
 import logging
 import os
 import re
@@ -7,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import TextIOWrapper
 
@@ -97,12 +98,27 @@ def group() -> None:
     """
 
 
+STOPPED: list[int] = []  # the exit status of a process that was told to stop
+
+
+@atexit.register
+def _end_at_once() -> None:
+    """The interpreter would look through all that torch and transformers made for garbage first: a second of processor
+    time in which a command that was told to stop seems not to. What was registered later has run by now."""
+    if STOPPED:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(STOPPED[0])
+
+
 def main(args: list[str] | None = None) -> None:
     """Run the command line. A refusal is one sentence and exit code 2, a study with cells that failed is exit code 1,
     Ctrl-C is 130 and SIGTERM, which ends like it, 143.
 
     A stream that cannot say a letter gets its number instead, and one that is full costs no result.
     """
+    own = args is None  # the process is this command's
     args = list(sys.argv[1:] if args is None else args)
     line = tuple(args)
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # a cache that it cannot write costs time and nothing else
@@ -132,7 +148,9 @@ def main(args: list[str] | None = None) -> None:
         cause = stop.__cause__ if isinstance(stop, click.Abort) else stop
         said = str(cause) if isinstance(cause, Stopped) else "stopped; the same command goes on where it was."
         print(f"iclgd: {visible(flagged(said))}", file=sys.stderr)
-        sys.exit(143 if TERMINATED else 130)
+        status = 143 if TERMINATED else 130
+        STOPPED.extend([status] if own else [])
+        sys.exit(status)
     except OSError as error:
         if _output_is_lost():
             print(f"iclgd: the output cannot be written ({error.strerror}); what was run is kept.", file=sys.stderr)

@@ -28,13 +28,14 @@ from iclgd.errors import Refusal
 from iclgd.lab import LABS, LabSpec
 from iclgd.lines import Lines
 from iclgd.registry import load_plugin, suggest
-from iclgd.spec import key
+from iclgd.spec import key, unique
 from iclgd.study import RECORD
 
 FILE = "study.yaml"  # in a study's folder: the grid with every field said
 FILES = (FILE, RECORD, "index.html", "page.md")  # of a study's folder, beside those of its parts
 TOP = ("name", "about", "defaults", "parts")
 OWN = ("lab", "grid", "exclude")  # of a part, beside the fields of its lab's spec
+ONE_MEANING = ("seeds", "k")  # draws and demonstrations, of whatever the help of a lab says more
 MOST = 10_000  # parts
 LONGEST = 100  # characters of a part's name
 
@@ -116,7 +117,7 @@ class _Reader:
         if not isinstance(given, dict) or not isinstance(given.get("lab"), str):
             raise self.lines.refusal(where, 'a part must be a mapping with "lab" and the fields of that lab\'s spec.')
         lab, fixed = given["lab"], {name: value for name, value in given.items() if name not in OWN}
-        fixed["plugin"] = [str(Path(one).resolve()) for one in _plugins({**self.defaults, **fixed}.get("plugin"))]
+        fixed["plugin"] = self._plugins({**self.defaults, **fixed}.get("plugin", ()), where)
         for plugin in fixed["plugin"]:
             load_plugin(plugin)  # the lab itself may come from it
         if lab not in LABS:
@@ -134,6 +135,13 @@ class _Reader:
             seen.add(one)
             yield part
 
+    def _plugins(self, given: Any, where: tuple[Any, ...]) -> list[str]:
+        named = unique(given)
+        if not isinstance(named, tuple) or not all(isinstance(one, str) for one in named):
+            said = f'"plugin" takes a list of Python files, not {given}.'
+            raise self.lines.refusal(self._place("plugin", where), said)
+        return [str(Path(one).resolve()) for one in named]
+
     def _take(self, shared: Mapping[str, Any], given: Mapping[str, Any], title: str) -> None:
         """Remember which defaults a part's lab has, and which of them the part leaves as they are."""
         self.used |= set(shared)
@@ -146,7 +154,11 @@ class _Reader:
         self, where: tuple[Any, ...], given: dict[str, Any], other: dict[str, Any]
     ) -> list[dict[str, Any]]:
         """What the grid varies: every combination of its values that is not excluded."""
-        grid, exclude = given.get("grid") or {}, given.get("exclude") or []
+        grid, exclude, fields = (
+            given.get("grid") or {},
+            given.get("exclude") or [],
+            LABS[given["lab"]].spec.model_fields,
+        )
         if not isinstance(grid, dict):
             raise self.lines.refusal((*where, "grid"), "a grid must be a mapping of fields to lists of values.")
         for name, values in grid.items():
@@ -166,6 +178,10 @@ class _Reader:
         for i, rule in enumerate(exclude):
             if not isinstance(rule, dict) or not rule:
                 raise self.lines.refusal((*where, "exclude", i), "an exclusion must be a mapping of fields to values.")
+            for name in rule:
+                if name not in fields:
+                    said = f'there is no field "{name}". {suggest(str(name), fields)}'.strip()
+                    raise self.lines.refusal((*where, "exclude", i), said)
             kept = [one for one in found if not _excluded({**other, **one}, rule)]
             if len(kept) == len(found):
                 raise self.lines.refusal((*where, "exclude", i), "this exclusion excludes nothing: leave it out.")
@@ -200,7 +216,7 @@ class _Reader:
         """A sentence for each default that reaches fields of one name whose help is not the same."""
         for name, labs in self.reached.items():
             told = {lab: _help(lab, name) for lab in labs}
-            if len(set(told.values())) > 1:
+            if len(set(told.values())) > 1 and name not in ONE_MEANING:
                 each = [f'"{told[lab]}" in {", ".join(parts)} ({lab})' for lab, parts in labs.items()]
                 yield f'the default "{name}" has more than one meaning: {"; ".join(each)}.'
 
@@ -234,10 +250,6 @@ def _compared(value: Any) -> Any:
 def _help(lab: str, field: str) -> str:
     """What a field of a lab is, without its default."""
     return (LABS[lab].spec.model_fields[field].description or "").partition("  [default")[0].rstrip(".")
-
-
-def _plugins(given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else [str(one) for one in given or ()]
 
 
 def _short(value: Any) -> str:

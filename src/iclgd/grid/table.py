@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from iclgd.errors import Refusal
+from iclgd.errors import Refusal, visible
 from iclgd.grid.plan import Plan
 from iclgd.metrics import METRICS, OWN
 from iclgd.metrics.estimates import Estimate, estimate
@@ -223,11 +223,8 @@ class Pivot:
         if form == "json":
             return json.dumps(self.records(), ensure_ascii=False, allow_nan=False, indent=1)
         if form == "csv":
-            text, records = io.StringIO(), self.records()
-            writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(records)
-            return text.getvalue().rstrip("\n")
+            records = self.records()
+            return "\n".join(map(_csv, [list(records[0]), *(list(record.values()) for record in records)]))
         table = self.table()
         return {"markdown": table.markdown, "latex": lambda: latex(table), "text": table.text}[form]()
 
@@ -251,13 +248,27 @@ def _said(value: Label | None) -> str:
     return NONE if value is None else str(value)
 
 
+def _csv(cells: Sequence[Any]) -> str:
+    """One line; a text with any kind of line break in it stands in quotes."""
+    text = io.StringIO()
+    csv.writer(text).writerow(cells)
+    return text.getvalue().removesuffix("\r\n")
+
+
 def latex(table: Table) -> str:
-    """A tabular with the rules of booktabs."""
+    """A tabular with the rules of booktabs.
+
+    Without T1 fonts a bare `|`, `<` or `>` is another letter, and the end of a row takes a `[` or `*` behind it for its
+    own argument.
+    """
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", NONE: "--"}
+    special |= {"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "\n": " "}
     special |= {letter: f"\\{letter}" for letter in "&%$#_{}"}
 
     def line(cells: Sequence[str]) -> str:
-        return " & ".join("".join(special.get(letter, letter) for letter in cell) for cell in cells) + r" \\"
+        texts = ["".join(special.get(letter, letter) for letter in visible(cell)) for cell in cells]
+        guard = "{}" if texts[0].lstrip().startswith(("[", "*")) else ""
+        return guard + " & ".join(texts) + r" \\"
 
     body = [line(list(table.header)), r"\midrule", *map(line, table.texts())]
     return "\n".join(

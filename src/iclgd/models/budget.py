@@ -11,6 +11,7 @@ import torch
 from iclgd.errors import out_of_memory
 from iclgd.models.attention import is_fused
 from iclgd.models.layout import Layout
+from iclgd.system import memory
 
 Thing = TypeVar("Thing")
 MOST = {"cuda": 16384, "cpu": 1024}  # tokens a batch beyond which nothing gets faster
@@ -34,9 +35,10 @@ def free_memory(device: torch.device) -> int | None:
         free = min(free, int(total * float(os.environ.get(GPU_SHARE, "1"))) - held)
         return max(0, free + held - torch.cuda.memory_allocated(device))
     try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not everywhere
         return None
+    return min(free, memory() or free)  # a container may have less than is free around it
 
 
 def keep_to_share(device: torch.device) -> None:

@@ -3,6 +3,7 @@
 Pages are safe to open: they show text from data sets, so everything is escaped (iclgd.report.html says how).
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -61,7 +62,7 @@ class Table:
 def _escaped(cell: str) -> str:
     if isinstance(cell, Link):
         return f"[{_escaped(str(cell))}]({cell.href})"
-    return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    return re.sub(r"[\\|*`]", r"\\\g<0>", cell).replace("<", "&lt;").replace("\n", " ")
 
 
 @dataclass(frozen=True, eq=False)

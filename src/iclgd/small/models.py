@@ -15,6 +15,7 @@ from iclgd.small.attention import Weights
 from iclgd.small.fast import RULES
 from iclgd.small.known import check_kind
 from iclgd.small.moments import Moments
+from iclgd.small.room import check_weights
 from iclgd.small.train import Params
 from iclgd.tasks.regression import Episodes
 
@@ -47,6 +48,7 @@ class Transformer:
             raise Refusal(f"a model needs at least one layer and one head, not {self.layers} and {self.heads}.")
         if self.width and self.width < self.dy:
             raise Refusal(f"width {self.width} has no room for {self.dy} outputs; widen it.")
+        check_weights(1 if self.shared else self.layers, self.heads, self.dim)
 
     @property
     def dim(self) -> int:

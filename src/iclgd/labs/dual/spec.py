@@ -14,6 +14,7 @@ from iclgd.labs.dual.panels import PANELS, check_task, identity
 from iclgd.options import ModelOptions, OneEpisode, PromptOptions
 from iclgd.report.numbers import counted
 from iclgd.small.languages.data import Data
+from iclgd.small.room import check_inputs
 from iclgd.spec import EpisodeSpec, ModelSpec, Names, PromptSpec, Seed, Seeds, Spec, option, unique
 
 Precise = Literal["float32", "float64"]
@@ -247,6 +248,7 @@ class TrainSpec(LabSpec):
         from iclgd.labs.dual.small import find_task
 
         check_enough(self.arms, self.k)
+        check_inputs(self.dx)
         for name in self.tasks:
             find_task(name, self.dx, self.k)
         for name in self.languages:

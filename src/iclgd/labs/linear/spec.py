@@ -8,6 +8,7 @@ from iclgd.choices import Choice, in_key, parse_one, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
 from iclgd.small.known import REFERENCES, check_kind
+from iclgd.small.room import check_inputs
 from iclgd.spec import Seed, Seeds, Spec, check_names, option, parts, unique
 from iclgd.tasks.families import FAMILIES, check_deviations, check_mean
 
@@ -67,6 +68,7 @@ class FamilyOptions(Spec):
     @model_validator(mode="after")
     def _check_numbers(self) -> Self:
         """Before anything is built, and torch imported."""
+        check_inputs(self.dx)
         check_deviations(self.covariance, self.dx)
         check_mean(self.weight_mean, self.dx)
         return self

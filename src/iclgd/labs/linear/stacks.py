@@ -139,6 +139,7 @@ class DepthSpec(DepthOptions, LabSpec):
         weights_of(self.family)
         if self.k < self.dx:
             raise ValueError(f"`k` has to be at least dx = {self.dx}: with fewer demonstrations nothing can be solved")
+        self.model  # noqa: B018  refuses what cannot be built
         return self
 
     def cells(self) -> list[Cell]:
