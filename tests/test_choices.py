@@ -123,7 +123,9 @@ def test_two_things_that_a_table_could_not_tell_apart_are_refused():
 def test_nobody_elses_learner_takes_the_name_of_reading_or_of_no_demonstrations(spec, name, monkeypatch):
     """Its numbers would stand in their rows."""
     monkeypatch.setattr(LEARNERS, "_things", {**LEARNERS._things, name: type("Mine", (), {"learn": None})})
-    with pytest.raises(Refusal, match=f'your learner cannot be called "{name}", which every table has: rename it'):
+    with pytest.raises(
+        Refusal, match=f'your learner cannot be called "{name}", which every table has: give it another name'
+    ):
         spec.of({"learners": ["gd", name]})
 
 

@@ -198,7 +198,9 @@ def some_of(registry: Registry[Any], usual: Iterable[str], or_none: bool = False
         if twice := [label for label in labels if labels.count(label) > 1]:
             raise Refusal(f'two {registry.kind}s would both be called "{twice[0]}" in a table: give one of them.')
         if mixed := [label for label in labels if label in taken]:
-            raise Refusal(f'your {registry.kind} cannot be called "{mixed[0]}", which every table has: rename it.')
+            raise Refusal(
+                f'your {registry.kind} cannot be called "{mixed[0]}", which every table has: give it another name.'
+            )
         return chosen
 
     return Annotated[
