@@ -8,6 +8,9 @@ from pydantic import Field
 
 from iclgd.choices import Choice, one_of, parse_one, some_of
 from iclgd.errors import Refusal
+from iclgd.labs.compare.spec import CompareSpec
+from iclgd.labs.order.spec import OrderSpec
+from iclgd.learners import LEARNERS
 from iclgd.registry import Registry
 from iclgd.spec import Spec
 
@@ -113,6 +116,17 @@ def test_a_choice_that_cannot_be_is_refused_in_a_sentence_that_names_no_flag(giv
 def test_two_things_that_a_table_could_not_tell_apart_are_refused():
     with pytest.raises(Refusal, match='two things would both be called "brush 0.5"'):
         Painting(some="brush:rate=0.5,brush:rate=0.50000001")
+
+
+@pytest.mark.parametrize("name", ["icl", "zero-shot"])
+@pytest.mark.parametrize("spec", [CompareSpec, OrderSpec])
+def test_nobody_elses_learner_takes_the_name_of_reading_or_of_no_demonstrations(spec, name, monkeypatch):
+    """Its numbers would stand in their rows."""
+    monkeypatch.setattr(LEARNERS, "_things", {**LEARNERS._things, name: type("Mine", (), {"learn": None})})
+    with pytest.raises(
+        Refusal, match=f'your learner cannot be called "{name}", which every table has: give it another name'
+    ):
+        spec.of({"learners": ["gd", name]})
 
 
 def test_an_instance_of_a_class_that_is_not_registered_is_refused():

@@ -177,12 +177,13 @@ def one_of(registry: Registry[Any]) -> Any:
     ]
 
 
-def some_of(registry: Registry[Any], usual: Iterable[str], or_none: bool = False) -> Any:
+def some_of(registry: Registry[Any], usual: Iterable[str], or_none: bool = False, taken: Iterable[str] = ()) -> Any:
     """The type of a field that holds several, without repeats; `default` stands for the usual ones, `none` for none.
 
-    With ``or_none`` none of them is a usual wish, and the command line has a flag for it.
+    With ``or_none`` none of them is a usual wish, and the command line has a flag for it. ``taken`` are what the lab's
+    tables call something else, whose numbers would be mixed with those of a thing of that name.
     """
-    usual = tuple(usual)
+    usual, taken = tuple(usual), tuple(taken)
 
     def parse(given: Any) -> Any:
         given = parts(given)
@@ -196,6 +197,10 @@ def some_of(registry: Registry[Any], usual: Iterable[str], or_none: bool = False
         labels = [choice.label for choice in chosen]
         if twice := [label for label in labels if labels.count(label) > 1]:
             raise Refusal(f'two {registry.kind}s would both be called "{twice[0]}" in a table: give one of them.')
+        if mixed := [label for label in labels if label in taken]:
+            raise Refusal(
+                f'your {registry.kind} cannot be called "{mixed[0]}", which every table has: give it another name.'
+            )
         return chosen
 
     return Annotated[

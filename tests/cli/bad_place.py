@@ -119,6 +119,7 @@ TEXTS = {
     "exits.py": "raise SystemExit(3)\n",
     "nothing.py": "",
     "half.py": "class Half:\n    pass\n",
+    "named.py": "class icl:\n    def learn(self, subject, prompts):\n        pass\n",
     "twice.py": "import iclgd\niclgd.LEARNERS.add('gd', object)\n",
     "notes.txt": "no module\n",
 }

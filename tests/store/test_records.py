@@ -100,6 +100,11 @@ def test_a_later_format_is_refused_even_where_its_hash_fits(store):
         store.read(KEY)
 
 
+def test_a_format_that_another_program_wrote_as_a_fraction_is_the_same_one(store):
+    rewritten(store, format=2.0)
+    assert store.read(KEY).facts == {"count": 7}
+
+
 def test_numbers_that_are_no_numbers_are_refused_even_where_their_hash_fits(store):
     whole = b"nonsense" * 8
     (store.path(KEY) / "arrays.safetensors").write_bytes(whole)

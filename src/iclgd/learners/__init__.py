@@ -20,6 +20,7 @@ class Learner(Protocol):
     def learn(self, subject: "Subject", prompts: "Prompts") -> "AbstractContextManager[Predictor]": ...
 
 
+PROMPTED = ("zero-shot", "icl")  # what every study of learners has beside them, by these names
 LEARNERS: Registry[Any] = Registry("learner", "iclgd known", "iclgd.learners", needs="learn")  # of classes
 LEARNERS.add("gd", "iclgd.learners.descent:GradientDescent", "SGD on the demonstrations, one at a time (Dai 2022)")
 LEARNERS.add("lcgd", "iclgd.learners.layercausal:LayerCausal", "layer-causal GD, as Deutch 2023's code has it")

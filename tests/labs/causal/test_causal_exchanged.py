@@ -31,8 +31,9 @@ def test_the_table_says_from_where_to_where_and_what_heads_carry():
 
 def test_what_the_foremost_carry_is_measured_on_other_queries():
     view = planted(seeds=2, heads=2)
-    (_, _, _, together, _) = Exchanged(view, "icl", "gd", 0.01).row()
+    (_, _, total, together, _) = Exchanged(view, "icl", "gd", 0.01).row()
     assert str(together).startswith(".42 ")  # 2 · (.11 + .10)
+    assert str(total).startswith("1.32 ")  # however many draws there are
 
 
 def test_where_training_diverged_there_are_no_rows_of_it():

@@ -183,6 +183,14 @@ def test_the_figure_draws_every_swap_and_the_nulls():
     np.testing.assert_allclose(lines["icl into zero-shot, other query"], (0.06, 0.06, 0.3, 0.06))
     np.testing.assert_allclose(lines["icl into zero-shot, random"], 0, atol=1e-12)
     assert {f"{a} into {b}" for a, b in SWAPS} <= set(lines)
+    first = ["icl into zero-shot", "icl into zero-shot, other query", "icl into zero-shot, random"]
+    assert [text.get_text() for text in made.legends[0].get_texts()] == first  # the others have titles
+
+
+def test_the_figure_of_two_layers_has_no_halves_of_one():
+    made = draw_layers(planted(Plant(layers=(0.1, 0.5)), seeds=2, init="trained"))
+    assert made.axes[0].get_lines()[0].get_xdata().tolist() == [0, 1]
+    assert all(float(tick).is_integer() for panel in made.axes[:5] for tick in panel.get_xticks())
 
 
 def test_a_model_whose_values_are_hidden_has_two_scores():
@@ -198,10 +206,19 @@ def test_a_model_whose_values_are_hidden_has_two_scores():
     assert len(tables.ablated(view).rows) == 3
 
 
+class Untrained(Plant):
+    """Of weights that were never trained the last layer carries nine tenths."""
+
+    def __call__(self, cell):
+        self.layers = (*self.layers[:-1], 0.1 if cell.labels["init"] == "trained" else 0.9)
+        return super().__call__(cell)
+
+
 @pytest.mark.parametrize("layers", [(0.1, 0.1, 0.6, 0.1), (0.1, 0.2, 0.3, 0.1)])
 def test_what_a_grid_counts_is_what_the_answer_says_of_single_layers(layers):
-    view = planted(Plant(layers=layers), seeds=3)
+    view = planted(Untrained(layers=layers), seeds=3)
     (one,) = found(view)
+    assert f"chosen after the fact, carries {one.number}. All layers" in answer(view)
     assert answer(view).lower().startswith(one.verdict.removesuffix(" reading's effect").lower())
     assert one.number.value == pytest.approx(max(layers))
     assert "chosen after the fact" in answer(view)

@@ -225,6 +225,7 @@ def test_shares_are_of_the_whole_effect_and_without_the_shift_where_it_is_said()
     assert [str(entry)[:3] for entry in row[1:]] == ["1.9", ".00", "2", "1.0"]  # of training's effect, half as long
     assert [str(entry)[:3] for entry in tables.layers(view).rows[0][1:]] == ["2", ".50", ".80", "1.0", "2 o"]
     assert "carries .50" in reading(view)
+    assert page(view.study).found[0].number.value == pytest.approx(0.5, rel=0.02)
     assert "Training's attention at 0.01 carries .5" in answer(view)
     assert np.nanmean(view.left("induction")) == pytest.approx(0.8, abs=0.02)
     lines = {line.get_label(): line.get_ydata() for panel in draw_layers(view).axes for line in panel.get_lines()}

@@ -59,6 +59,14 @@ def test_every_quantity_of_an_identity_has_its_own_row_to_three_digits():
     assert short.table("Numbers").texts()[0] == ["dual-form", "off", ".123"]
 
 
+@pytest.mark.parametrize("values", [{"a": 2.0, "b": 0.5}, {"a": 0.5, "b": 2.0}, {"b": 0.5, "a": 2.0}])
+def test_a_row_is_about_its_own_quantity_however_large_the_others_are(values):
+    spec = lab.IdentitiesSpec(names=("gd-layer",), seeds=1)
+    found = Result({}, [array(value, quantity=name) for name, value in values.items()])
+    table = Study("identities", spec, spec.cells(), ["a"], {"a": found}).page.table("Numbers")
+    assert [(row[1], row[2].value) for row in table.rows] == list(values.items())
+
+
 def test_a_run_says_what_it_is_doing():
     said = []
     lab.run(SPEC.cells()[0], Tools(progress=lambda what, done: said.append((what, done))))
@@ -148,4 +156,6 @@ def test_the_answer_counts_what_is_rounding_and_names_what_is_not():
     rows = [["one", "residual", Size(1e-15)], ["two", "residual", Size(-0.25)], ["two", "as printed", Size(0.1)]]
     assert lab.answer(rows) == "Of 3 numbers 1 is 0 to rounding; furthest from it: two (residual), .25."
     assert lab.answer(rows[:1]) == "Of 1 number 1 is 0 to rounding."
+    several = [["three", word, Size(1e-12)] for word in ("first", "second", "third")] + rows[1:2]
+    assert lab.answer(several) == "Of 4 numbers 3 are 0 to rounding; furthest from it: two (residual), .25."
     assert lab.answer([["lost", "residual", Size(float("nan"))]]).startswith("Of 1 number 0 are 0 to rounding")

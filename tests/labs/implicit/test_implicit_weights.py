@@ -103,6 +103,11 @@ def test_own_patches_are_in_a_space_as_far_as_their_one_direction_is():
     assert own_overlap(own, (left, right[:, :4]), 2) == pytest.approx((0.5, (1 + 0.36) / 2))
 
 
+def test_a_patch_is_not_away_from_itself_whatever_rounding_leaves_of_it():
+    many = Outer(normal(300, 6).float(), normal(300, 9, seed=1).float())
+    assert (apart(many, many) <= 1e-3 * many.norms).all()  # and none is nan, as the root of −1e-16 would be
+
+
 def test_the_best_step_leaves_nothing_along_the_other():
     a, b = normal(6, 9), normal(6, 9, seed=1)
     assert cosine(a - best_step(a, b) * b, b) == pytest.approx(0, abs=1e-12)
@@ -155,6 +160,13 @@ def test_settling_is_how_far_the_patch_goes_with_one_more_token():
     for place, size in enumerate(sizes):
         expected = [(two - one).norm() for one, two in zip(last(size), last(size + 1), strict=True)]
         torch.testing.assert_close(moved[place].float(), torch.stack(expected), rtol=1e-3, atol=1e-5)
+
+
+def test_settling_begins_behind_what_every_prompt_starts_with():
+    subject = tiny_subject("llama")
+    context, query = (1, 1, *tokens(1, 6, 1)[0].tolist()), tuple(tokens(1, 4, 2)[0].tolist())
+    assert settling(subject, (1, 1), context, query)[0] == [4]  # and 8 tokens have none behind them
+    assert settling(subject, (), context[:3], query)[0] == [2]
 
 
 def test_the_slope_of_attention_alone_is_that_of_softmax_attention_over_ever_more_tokens():

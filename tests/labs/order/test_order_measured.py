@@ -1,6 +1,7 @@
 """What is measured over orders, on numbers with known answers; what a run says and which facts it keeps."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from iclgd.labs.order.anchors import anchors
 from iclgd.labs.order.measures import spread
 from iclgd.labs.order.run import identity, measured, permutations, run
 from iclgd.labs.order.spec import OrderSpec, enough_orders
+from iclgd.learners.prompted import InContext, ZeroShot
+from iclgd.prompts import POSITIONS, build_prompts
 from iclgd.small.streams import generator
 from iclgd.tools import Tools
 from little import little_task
@@ -93,7 +96,7 @@ def test_a_run_says_whom_it_asks_and_how_many_queries(ran):
     _, _, said = ran
     named = {what: done for what, done in said.items() if "step" not in what}
     assert named == {"icl": 0, "gd 0.1": 0, "gd 0.1, all at once": 0, "asking": 4 * (1 + 3 + 3 + 3)}
-    assert "training 3 at once, step 1 of 3" in said
+    assert all(said[f"training 3 at once, step {step} of 3"] == 0 for step in (1, 2, 3))  # they answer no query
 
 
 def test_a_result_says_what_was_asked_of_whom(ran):
@@ -108,6 +111,22 @@ def test_a_result_says_what_was_asked_of_whom(ran):
     assert {one.labels["learner"] for one in result.select(quantity="overlap with icl")} == {
         "gd 0.1", "gd 0.1, all at once", "zero-shot",
     }  # fmt: skip
+
+
+def test_updates_are_of_the_prompts_last_token(ran):
+    """Reading in each order, less zero-shot, by hand."""
+    cell, result, _ = ran
+    subject, episode = tiny_subject("llama"), Tools().episode(cell.spec.task, cell.spec.episode)
+    prompts = build_prompts(subject.tokenizer, episode, cell.spec.prompt, None)
+
+    def last(learner, demos):
+        with learner.learn(subject, replace(prompts, demos=demos)) as predictor:
+            return predictor.trace(prompts).outputs[:, :, POSITIONS.index("prompt")]
+
+    orders = permutations(3, 3, cell.spec.episode.seed)
+    behind = torch.stack([last(InContext(), tuple(prompts.demos[i] for i in order)) for order in orders])
+    (seen,) = result.select(quantity="spread", learner="icl")
+    np.testing.assert_allclose(seen.values, spread(behind - last(ZeroShot(), prompts.demos)), rtol=1e-4)
 
 
 def test_weights_and_examples_are_a_cells_identity(ran):

@@ -9,6 +9,7 @@ import pytest
 from iclgd.labs.order import page as module
 from iclgd.labs.order.page import (
     _in_logs,
+    anchors_table,
     orders_table,
     over_rounding,
     spread_of_p,
@@ -20,9 +21,9 @@ from iclgd.results import Result, array
 from iclgd.study import Study
 
 
-def planted(reading, training, seeds=3, tasks=("sentiment",)):
+def planted(reading, training, seeds=3, tasks=("sentiment",), update=1):
     """Spreads of p and of updates that are known: reading's and one learner's, by seed and query; a task has a query
-    less than the one before it, and the n-th n times the spread.
+    less than the one before it, and the n-th n times the spread. A learner's update varies `update` times as its p.
     """
     spec = OrderSpec.of({"k": 3, "queries": 4, "orders": 2, "seeds": seeds, "learners": "gd", "task": tasks})
     rng, cells, results = np.random.default_rng(0), spec.cells(), []
@@ -33,7 +34,8 @@ def planted(reading, training, seeds=3, tasks=("sentiment",)):
         for name, size in (("icl", reading), ("gd 0.001", training)):
             wobble = size * (1 + place) * (1 + 0.01 * rng.standard_normal(count))
             arrays.append(array(np.stack([0.5 - wobble, 0.5 + wobble]), "order", "query", quantity="p", learner=name))
-            arrays.append(array(wobble[:, None], "query", "layer", quantity="spread", learner=name))
+            times = update if name != "icl" else 1
+            arrays.append(array(times * wobble[:, None], "query", "layer", quantity="spread", learner=name))
             arrays.append(array(np.full(count, 0.5), "query", quantity="overlap", learner=name))
             arrays.append(array(np.full(count, 0.5), "query", quantity="overlap with icl", learner=name))
         arrays.append(array(np.full(count, 0.5), "query", quantity="overlap with icl", learner="zero-shot"))
@@ -51,6 +53,12 @@ def test_the_answer_says_less_more_or_not_told_apart():
     assert "One draw" in planted(0.2, 0.1, seeds=1).answer
     assert "One draw" not in planted(0.2, 0.1).answer
     assert "One draw" not in planted(0.2, 0.1, seeds=1, tasks=("sentiment", "kinds")).answer  # they are over tasks
+
+
+def test_p_and_updates_have_verdicts_of_their_own():
+    said = planted(0.1, 0.2, update=0.25).answer
+    assert "Training moves p more than reading (gd 0.001: .28" in said
+    assert "It moves its update less than reading (gd 0.001: .05" in said
 
 
 def test_what_order_does_to_training_is_corrected_for_all_that_is_said(monkeypatch):
@@ -88,7 +96,7 @@ def test_several_tasks_weigh_alike_and_the_interval_is_over_them():
         assert over in note
 
 
-def known(seeds=2):
+def known(seeds=2, trained="gd 0.001"):
     """Both weights, two layers, three queries: the n-th varies n times as much, untrained ones twice as much."""
     given = {"k": 3, "queries": 3, "orders": 2, "seeds": seeds, "learners": "gd", "init": "trained,random"}
     spec = OrderSpec.of(given)
@@ -96,7 +104,7 @@ def known(seeds=2):
     for cell in cells:
         times = 1 if cell.labels["init"] == "trained" else 2
         arrays = [array([0.4, 0.5, 0.6], "query", quantity="zero-shot p")]
-        for name, size, shared in (("icl", 0.02, 0.2), ("gd 0.001", 0.04, 0.3), ("zero-shot", 0.0, 0.1)):
+        for name, size, shared in (("icl", 0.02, 0.2), (trained, 0.04, 0.3), ("zero-shot", 0.0, 0.1)):
             wobble = size * times * np.array([1.0, 2.0, 3.0])
             if name != "zero-shot":
                 p = np.stack([0.7 - wobble, 0.7 + wobble])
@@ -133,6 +141,11 @@ def test_tables_have_the_means_over_queries_and_layers_of_every_learner_and_weig
     }
 
 
+def test_only_zero_shot_has_no_orders_to_compare_wherever_a_learner_stands_in_the_alphabet():
+    found = numbers(tokens_table(known(trained="ζ")))
+    assert (found["ζ"], found["zero-shot"]) == ([0.3, 0.15], ["", 0.05])
+
+
 def test_a_spread_is_by_query_and_a_draws_is_its_mean_over_queries():
     found = known(seeds=1)
     assert spread_of_updates(found, "icl", "trained") == pytest.approx(np.array([[[0.04, 0.08, 0.12]]]))
@@ -146,13 +159,21 @@ def test_the_answer_is_about_the_first_weights_and_names_what_reading_moves_with
     assert "reading moves p(right label) by .057 (standard deviation) and its update by .080 of its size" in said
     assert "Training moves p more than reading (gd 0.001: .113)." in said
     assert "It moves its update more than reading (gd 0.001: .160)." in said
-    assert said.endswith("With random weights reading moves its update by .160.")
+    assert said.endswith("(gd 0.001: .160). With random weights reading moves its update by .160.")
 
 
 def test_a_spread_that_is_rounding_is_shown_by_its_size():
-    assert str(over_rounding(np.full((1, 2, 3), 3e-5))) == "3e-05"
+    assert str(over_rounding(np.full((1, 2, 3), 3.14159e-5))) == "3.1e-05"
     assert str(over_rounding(np.full((1, 2, 3), 0.0))) == ".000 [.000 .000]"
     assert str(over_rounding(np.full((1, 2, 3), 0.25))).startswith(".250")
+
+
+def test_shares_have_three_digits_and_the_anchors_sizes_two():
+    assert [str(entry) for entry in tokens_table(known()).rows[1][1:]] == [".300 [.300 .300]", ".150 [.150 .150]"]
+    spec = OrderSpec.of({"k": 3, "orders": 2})
+    arrays = [array(value, quantity="anchor", layer=name) for name, value in (("a", 3.14159e-16), ("b", 0.27182))]
+    study = Study("order", spec, spec.cells()[:1], ["0"], {"0": Result({}, arrays)}, "")
+    assert [[str(entry) for entry in row] for row in anchors_table(study).rows] == [["a", "3.1e-16"], ["b", ".27"]]
 
 
 def test_every_table_is_shown_on_the_terminal_without_being_asked_for():

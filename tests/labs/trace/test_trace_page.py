@@ -71,6 +71,11 @@ def test_an_accuracy_that_reading_does_not_change_is_not_said_to_move():
     assert answer.startswith("Reading leaves accuracy of these queries at .75; at the prompt's last token")
 
 
+def test_an_answer_is_right_if_it_is_the_right_one_whichever_stands_first():
+    table = shown({"zero-shot": [1, 1, 1, 1], "icl": [1, 1, 1, 0]}).table("Accuracy")
+    assert [row[1].value for row in table.rows] == [0.5, 0.25]
+
+
 def test_the_subtitle_says_what_was_read_and_what_did_not_fit():
     assert shown().subtitle == "smollm2-135m · films · k = 5 · seed 3 · 4 queries · float32"
     assert "k = 5 (2 dropped to fit) · seed 3" in shown(dropped=2).subtitle

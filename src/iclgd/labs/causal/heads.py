@@ -107,8 +107,8 @@ def beside_reading(view: View, runs: Runs, value: Callable[[Shares, Shares], flo
     """A value of reading's shares in the zero-shot run and of these, episode by episode: (task, seed, 1)."""
 
     def of_episode(task: str, seed: int) -> np.ndarray | None:
-        one, two = view.head_shares(task, seed), shares_of(runs(task, seed))
-        return None if one is None or two is None else np.array([value(one, two)])
+        one, two = view.head_shares(task, seed), runs(task, seed)
+        return None if one is None or two is None else np.array([value(one, shares_of(two))])
 
     return over_episodes(view.spec.task, view.spec.seeds, of_episode)
 
@@ -118,9 +118,9 @@ def carried_together(view: View, runs: Runs) -> np.ndarray:
 
     def of_episode(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
         found = runs(task, seed)
-        chosen, measured = (shares_of(found, queries) for queries in (CHOSEN_ON, MEASURED_ON))
-        if found is None or chosen is None or measured is None:
+        if found is None:
             return None
+        chosen, measured = (shares_of(found, queries) for queries in (CHOSEN_ON, MEASURED_ON))
         carried = measured[foremost(chosen, view.spec.heads)].sum(keepdims=True)
         return carried, way_of(found, MEASURED_ON)
 

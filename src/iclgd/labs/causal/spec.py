@@ -24,7 +24,7 @@ class SwapCell(CausalCell):
     """Layers of reading, of training and of neither, exchanged between their runs."""
 
     rate: float
-    heads: bool = False  # training's heads put into the zero-shot run one by one, too
+    heads: bool  # training's heads put into the zero-shot run one by one, too
 
 
 class ExchangeCell(CausalCell):

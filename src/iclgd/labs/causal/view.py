@@ -129,15 +129,15 @@ class View:
 
     def head_shares(self, task: str, seed: int) -> np.ndarray | None:
         """How much of reading's effect each head carries into the zero-shot run: (layer, head)."""
-        return shares_of(self.head_runs(task, seed))
+        runs = self.head_runs(task, seed)
+        return None if runs is None else shares_of(runs)
 
     def single_heads(self, runs: Runs) -> np.ndarray:
         """What every single head carries of the way from one run to another: (task, seed, 1, layer, head)."""
 
         def value(task: str, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
             found = runs(task, seed)
-            carried = shares_of(found)
-            return None if found is None or carried is None else (carried[None], way_of(found))
+            return None if found is None else (shares_of(found)[None], way_of(found))
 
         return shares_over_draws(self.spec.task, self.spec.seeds, value)
 
@@ -207,13 +207,11 @@ class View:
         return [name for name in SCORES if np.isfinite(self.left(name)).any()]
 
 
-def shares_of(runs: HeadRuns | None, queries: slice = ALL) -> np.ndarray | None:
+def shares_of(runs: HeadRuns, queries: slice = ALL) -> np.ndarray:
     """How much of the way from one run to another every single head of the other leads: (layer, head).
 
     The mean of `recovered` over queries, Σ⟨e', e⟩ / Σ⟨e, e⟩, of all heads at once.
     """
-    if runs is None:
-        return None
     found, base, end = runs
     wanted, moved = effect(end, base)[queries], effect(found, base)[:, :, queries]
     size = whole(wanted, False).sum()

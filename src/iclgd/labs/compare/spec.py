@@ -7,7 +7,7 @@ from pydantic import model_validator
 from iclgd.choices import Choice, at_rates, one_of, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, Label, LabSpec
-from iclgd.learners import LEARNERS
+from iclgd.learners import LEARNERS, PROMPTED
 from iclgd.metrics import METRICS, OWN
 from iclgd.nulls import NULLS
 from iclgd.options import ModelOptions, PromptOptions, SomeEpisodes, untrained_seed
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Nulls = tuple[Choice, ...]
 else:
     One = one_of(LEARNERS)
-    Learners = some_of(LEARNERS, USUAL_LEARNERS)
+    Learners = some_of(LEARNERS, USUAL_LEARNERS, taken=PROMPTED)
     Metrics, Nulls = some_of(METRICS, USUAL_METRICS), some_of(NULLS, USUAL_NULLS, or_none=True)
 
 

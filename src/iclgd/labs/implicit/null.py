@@ -34,7 +34,7 @@ def settling(subject: Subject, bos: Ids, context: Ids, query: Ids) -> tuple[list
     Said to show convergence. Softmax attention averages: one token more moves an average of i by about 1/i, whatever
     the weights.
     """
-    sizes = [2**p for p in range(1, (len(context) - 1).bit_length()) if len(bos) < 2**p < len(context)]
+    sizes = [2**p for p in range(1, (len(context) - 1).bit_length()) if 2**p > len(bos)]
 
     def patched(count: int) -> list[Outer]:
         target = read(subject, [query], subject.encode(context[:count]))

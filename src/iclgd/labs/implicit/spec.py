@@ -46,7 +46,7 @@ class StaticCell(ImplicitCell):
     calibration: Counts
     ranks: Counts
     ridge: float
-    depth: bool = False  # patches in parts of the layers, too
+    depth: bool  # patches in parts of the layers, too
 
 
 class TrainedCell(ImplicitCell):

@@ -8,7 +8,7 @@ from pydantic import model_validator
 from iclgd.choices import Choice, at_rates, some_of
 from iclgd.errors import Refusal
 from iclgd.lab import Cell, LabSpec
-from iclgd.learners import LEARNERS
+from iclgd.learners import LEARNERS, PROMPTED
 from iclgd.options import ModelOptions, PromptOptions, SomeEpisodes, untrained_seed
 from iclgd.spec import EpisodeSpec, Inits, ModelSpec, PromptSpec, Rates, Spec, option
 
@@ -17,7 +17,7 @@ USUAL = ("gd", "lcgd:target=label")  # lcgd on every token of a demonstration ta
 if TYPE_CHECKING:
     Learners = tuple[Choice, ...]
 else:
-    Learners = some_of(LEARNERS, USUAL)
+    Learners = some_of(LEARNERS, USUAL, taken=PROMPTED)
 
 
 def enough_orders(count: int, orders: int) -> None:
