@@ -95,6 +95,7 @@ def test_the_largest_are_those_with_the_largest_value_and_not_the_largest_size()
     scores = torch.tensor([[-5.0, 1.0], [2.0, 1.0], [0.0, -7.0]])
     assert largest(scores, 1).tolist() == [[False, False], [True, False], [False, False]]
     assert largest(scores, 2).tolist() == [[False, True], [True, False], [False, False]]  # of equal ones the first
+    assert largest(torch.zeros(6, 8), 5).flatten().nonzero()[:, 0].tolist() == [0, 1, 2, 3, 4]  # of many, too
 
 
 def test_permuted_labels_are_the_same_labels_on_the_same_texts():
