@@ -186,6 +186,15 @@ def test_what_is_read_of_a_query_is_its_own_in_whatever_order_and_batches_they_c
                 torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
+def test_what_is_read_of_an_mlp_is_what_comes_into_that_layer_s():
+    subject, ids, seen = tiny_subject("llama"), tokens(1, 6), list[torch.Tensor]()
+    for mlp in subject.layout.mlps():
+        mlp.first[0].register_forward_pre_hook(lambda _module, args: seen.append(args[0][0, -1]))
+    found = read(subject, [tuple(ids[0].tolist())], None).inputs[0]
+    torch.testing.assert_close(found, torch.stack(seen))
+    assert not torch.allclose(found[0], found[-1])
+
+
 def test_many_queries_at_once_have_the_patches_they_have_alone():
     with doubled("gemma3") as subject:
         queries, target = asked(subject, seeds=(1, 2, 3))
